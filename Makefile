@@ -1,0 +1,42 @@
+# Every target sets up what it needs in .venv; a second run finds it there.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint papers speed figures clean
+
+demo: .venv/demo.stamp
+	$(BIN)/python examples/demo.py
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Tables and figures of the papers beside ours; needs the data sets (see benchmarks/README.md).
+papers: .venv/dev.stamp
+	for script in benchmarks/papers/*.py; do $(BIN)/python $$script || exit 1; done
+
+# Ratios against peers, measured in one run.
+speed: .venv/dev.stamp
+	for script in benchmarks/speed/*.py; do $(BIN)/python $$script || exit 1; done
+
+# The README's picture.
+figures: .venv/dev.stamp
+	$(BIN)/python examples/plot_readme_picture.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo.stamp: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	touch $@
+
+.venv/dev.stamp: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ .venv/demo.stamp
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

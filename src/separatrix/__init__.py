@@ -1,0 +1,29 @@
+"""Discriminative clustering: clusters found by the boundary between them."""
+
+import importlib
+
+__version__ = "0.1.0.dev0"
+
+# The registry. Public names are resolved on first use (PEP 562), so importing the package
+# loads neither numba nor any criterion. Common tests, benchmarks and the command line
+# iterate `__all__`: a new criterion is one line here.
+_HOMES = {
+    "MaximinSeparationClustering": "criteria.separation",
+    "MinimaxProbabilityMachine": "criteria.separation",
+    "metrics": None,
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES[name]
+    if home is None:
+        return importlib.import_module(f"{__name__}.{name}")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__():
+    return __all__ + ["__version__"]

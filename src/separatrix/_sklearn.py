@@ -1,0 +1,66 @@
+"""The only place that imports scikit-learn's private names.
+
+When a scikit-learn release moves one of them, this file is the whole repair.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._array_api import (
+    _convert_to_numpy,
+    _max_precision_float_dtype,
+    check_same_namespace,
+    get_namespace_and_device,
+    supported_float_dtypes,
+)
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "check_same_namespace",
+    "check_sample_weight",
+    "fit_context",
+    "like",
+    "namespace_of",
+    "supported_floats",
+    "to_numpy",
+    "widest_float",
+]
+
+
+def namespace_of(array):
+    """Array namespace and device of `array`; sparse matrices count as NumPy."""
+    xp, _, device = get_namespace_and_device(array)
+    return xp, device
+
+
+def supported_floats(array):
+    """Floating dtypes that estimators keep, in the namespace of `array`: double and single."""
+    xp, device = namespace_of(array)
+    return [t for t in supported_float_dtypes(xp, device) if t != getattr(xp, "float16", None)]
+
+
+def widest_float(array):
+    """Widest floating dtype that the device of `array` has."""
+    xp, device = namespace_of(array)
+    return _max_precision_float_dtype(xp, device)
+
+
+def to_numpy(array):
+    """Copy `array` to NumPy if it lives elsewhere; None and sparse matrices pass through."""
+    if array is None or sp.issparse(array):
+        return array
+    xp, _ = namespace_of(array)
+    return _convert_to_numpy(array, xp)
+
+
+def like(array, reference):
+    """Move a NumPy `array` to the namespace and device of `reference`.
+
+    Floats take the dtype of `reference`, so that a product with it stays in its precision.
+    """
+    xp, device = namespace_of(reference)
+    floating = np.issubdtype(array.dtype, np.floating)
+    return xp.asarray(array, dtype=reference.dtype if floating else None, device=device)

@@ -1,0 +1,352 @@
+"""The fit skeleton that every estimator shares."""
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from separatrix._sklearn import (
+    Interval,
+    check_same_namespace,
+    check_sample_weight,
+    fit_context,
+    like,
+    namespace_of,
+    supported_floats,
+    to_numpy,
+)
+from separatrix.chunks import is_dask, map_chunks
+from separatrix.multiway import Boundaries
+from separatrix.result import Iterations, Progress, SolverResult, Status
+
+__all__ = ["BaseDiscriminativeClustering", "BoundaryPredictorMixin", "number_clusters"]
+
+
+class _ObservedIterations(Iterations):
+    """Loop counter that opens a callback task for each pass and closes it after."""
+
+    def __init__(self, max_iter, progress):
+        super().__init__(max_iter)
+        self._progress = progress
+        self._boundaries = None
+
+    def __iter__(self):
+        for iteration in range(self.max_iter):
+            task = self._progress.subtask("iteration", 0)
+            try:
+                yield iteration
+            finally:
+                # reached on `break` too, when the loop drops this generator
+                stop = task.close(self._boundaries)
+            if stop:
+                self.status = Status.STOPPED
+                return
+
+    def record(self, objective, boundaries=None):
+        super().record(objective)
+        self._boundaries = boundaries
+
+
+class _ObservedProgress(Progress):
+    """Progress that speaks to scikit-learn's callbacks: a task of the estimator's task tree."""
+
+    def __init__(self, estimator, context, X):
+        self._estimator = estimator
+        self._context = context
+        self._X = X
+        context.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def subtask(self, name, max_subtasks):
+        context = self._context.subcontext(name, max_subtasks=max_subtasks)
+        return _ObservedProgress(self._estimator, context, self._X)
+
+    def iterations(self, max_iter):
+        return _ObservedIterations(max_iter, self)
+
+    def close(self, boundaries=None):
+        attributes = None
+        if boundaries is not None:
+
+            def attributes():
+                return {"_boundaries": boundaries}
+
+        return self._context.call_on_fit_task_end(
+            estimator=self._estimator, X=self._X, reconstruction_attributes=attributes
+        )
+
+
+def number_clusters(labels, weights):
+    """Order of clusters by weight, largest first, ties by first appearance in `labels`."""
+    labels = to_numpy(labels)
+    appearance = np.full(len(weights), labels.shape[0])
+    found, first = np.unique(labels, return_index=True)
+    appearance[found] = first
+    return np.lexsort((appearance, -np.asarray(weights)))
+
+
+class BoundaryPredictorMixin:
+    """Validation and prediction for estimators whose model is a set of linear boundaries.
+
+    The estimator sets `_boundaries`, and `_feature_map`, which is None or maps a chunk of
+    samples to the features that the boundaries live in.
+    """
+
+    def _validate_X(self, X, *, reset, **checks):
+        if not is_dask(X):
+            return validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=supported_floats(X), **checks
+            )
+        from separatrix.distributed import validate_dask
+
+        X = validate_dask(X, dtypes=(np.float64, np.float32))
+        if reset:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return X
+
+    def _validate_weights(self, X, sample_weight):
+        """Weights as an array beside the rows of `X`, or None."""
+        if sample_weight is None:
+            return None
+        if is_dask(sample_weight):
+            sample_weight = sample_weight.compute()
+        if is_dask(X):
+            rows = np.empty((X.shape[0], 0))
+            return check_sample_weight(
+                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+            )
+        xp, device = namespace_of(X)
+        weights = check_sample_weight(
+            np.asarray(to_numpy(sample_weight), dtype=np.float64),
+            np.empty((X.shape[0], 0)),
+            dtype=np.float64,
+            ensure_non_negative=True,
+        )
+        return xp.asarray(weights, dtype=X.dtype, device=device)
+
+    def _set_boundaries(self, boundaries, X):
+        """Keep the model, and show its coefficients beside `X` where they belong to features."""
+        self._boundaries = boundaries
+        coef, intercept = boundaries.coef, boundaries.intercept
+        if not is_dask(X):
+            coef, intercept = like(coef, X), like(intercept, X)
+        self.intercept_ = intercept
+        if self._feature_map is None:
+            self.coef_ = coef
+        else:
+            self.__dict__.pop("coef_", None)
+
+    def _features(self, X):
+        """The features that boundaries live in, for all rows of `X`."""
+        if self._feature_map is None:
+            return X
+        if is_dask(X):
+            from separatrix.distributed import lazy_rows
+
+            n_columns = self._feature_map.projection.shape[1]
+            return lazy_rows(self._feature_map, X, n_columns=n_columns, dtype=X.dtype)
+        width = self._feature_map.projection.shape[0]
+        parts = list(map_chunks(_call_on_chunk, X, transform=self._feature_map, width=width))
+        return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+
+    def _decision(self, X, method):
+        """Scores of samples for public method `method`, lazily for a dask array."""
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        boundaries = self._boundaries
+        score = _Score(self._feature_map, boundaries)
+        if is_dask(X):
+            from separatrix.distributed import lazy_rows
+
+            n_columns = None if boundaries.n_clusters <= 2 else boundaries.n_clusters
+            return lazy_rows(score, X, n_columns=n_columns, dtype=X.dtype)
+        check_same_namespace(X, self, attribute="intercept_", method=method)
+        width = boundaries.code.shape[0]
+        parts = list(map_chunks(_call_on_chunk, X, transform=score, width=width))
+        return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+
+    def decision_function(self, X):
+        """Signed scores of samples: how far inside each cluster they lie.
+
+        A score is the sample's smallest margin to the boundaries of a cluster, in units in which
+        the standard deviations of two neighbouring clusters across their boundary add up to one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,) or (n_samples, n_clusters)
+            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
+            the largest wins, and it is positive where no boundary disagrees. All zero for one
+            cluster, which has no boundary. Lazy for a dask array.
+        """
+        return self._decision(X, "decision_function")
+
+    def _predict_codes(self, X):
+        """Indices of the clusters or classes of samples."""
+        decision = self._decision(X, "predict")
+        if is_dask(decision):
+            return decision.map_blocks(
+                self._boundaries.decode,
+                drop_axis=() if decision.ndim == 1 else 1,
+                dtype=np.int32,
+            )
+        return self._boundaries.decode(decision)
+
+
+def _call_on_chunk(X, *, transform):
+    return transform(X)
+
+
+class _Score:
+    """Picklable map from a chunk of samples to their scores."""
+
+    def __init__(self, feature_map, boundaries):
+        self.feature_map = feature_map
+        self.boundaries = boundaries
+
+    def __call__(self, X):
+        if self.feature_map is not None:
+            X = self.feature_map(X)
+        return self.boundaries.decision(X)
+
+
+class BaseDiscriminativeClustering(
+    BoundaryPredictorMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclass=ABCMeta
+):
+    """Validates, runs restarts, keeps the best, numbers the clusters and tells the user.
+
+    A criterion implements `_prepare`, which turns validated data into a problem, and
+    `_fit_once`, which solves it from one start. This class knows no criterion.
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def _prepare(self, X, sample_weight, rng):
+        """Everything that restarts share. Sets `_feature_map`."""
+
+    @abstractmethod
+    def _fit_once(self, problem, restart, progress, rng):
+        """Solve from start number `restart`; return a SolverResult."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = self._validate_X(X, reset=True)
+        sample_weight = self._validate_weights(X, sample_weight)
+        n_samples = X.shape[0]
+        if sample_weight is not None:
+            n_samples = int((to_numpy(sample_weight) > 0).sum())
+        if n_samples < self.n_clusters:
+            counted = "" if sample_weight is None else " with positive sample_weight"
+            raise ValueError(
+                f"n_samples={n_samples}{counted} should be >= n_clusters={self.n_clusters}; "
+                "ask for fewer clusters or pass more samples."
+            )
+        rng = check_random_state(self.random_state)
+        context = self._init_callback_context(max_subtasks=self.n_init)
+        progress = _ObservedProgress(self, context, X)
+        if self.n_clusters == 1:
+            best = self._one_cluster(X)
+        else:
+            best = self._best_of_restarts(X, sample_weight, progress, rng)
+        self._set_result(X, best)
+        progress.close()
+        return self
+
+    def _best_of_restarts(self, X, sample_weight, progress, rng):
+        problem = self._prepare(X, sample_weight, rng)
+        best = None
+        for restart in range(self.n_init):
+            task = progress.subtask("restart", self.max_iter)
+            result = self._fit_once(problem, restart, task, rng)
+            if best is None or result.objective > best.objective:
+                best = result
+            if task.close(result.boundaries):
+                break
+        if not best.status.is_silent:
+            warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
+        return best
+
+    def _one_cluster(self, X):
+        self._feature_map = None
+        empty = Boundaries(np.zeros((0, X.shape[1])), np.zeros(0), np.zeros((0, 1), np.int8))
+        labels = np.zeros(X.shape[0], dtype=np.int8)
+        if not is_dask(X):
+            labels = like(labels, X)
+        return SolverResult(
+            labels, empty, np.nan, [], 1, Status.CONVERGED, self._extras_of_one_cluster()
+        )
+
+    def _extras_of_one_cluster(self):
+        """Values of the criterion's own attributes where there is nothing to separate."""
+        return {}
+
+    def _set_result(self, X, result):
+        """Set the fitted attributes, in the namespace of `X`."""
+        xp, _ = namespace_of(result.labels)
+        self.labels_ = xp.astype(result.labels, xp.int32)
+        self.objective_ = result.objective
+        self.history_ = list(result.history)
+        self.n_iter_ = result.n_iter
+        for name, value in result.extras.items():
+            if isinstance(value, np.ndarray) and not is_dask(X):
+                value = like(value, X)
+            setattr(self, name, value)
+        self._set_boundaries(result.boundaries, X)
+
+    def predict(self, X):
+        """Cluster of each sample: the side of the boundaries it lies on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            Cluster numbers from 0. Lazy for a dask array.
+        """
+        return self._predict_codes(X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
+        return tags

@@ -1,0 +1,63 @@
+"""Passes over the rows of the data, chunk by chunk.
+
+Every pass over the data is a pure function of one chunk of rows, ``f(X_chunk, ...) -> partial``.
+`map_chunks` runs it over a NumPy or sparse matrix, over an array of any namespace that
+scikit-learn dispatches to, or over the blocks of a dask array; the caller combines the partials.
+"""
+
+import scipy.sparse as sp
+
+__all__ = ["is_dask", "map_chunks", "row_slices"]
+
+# Numbers per chunk: 8 MB of float64. Scores and labels of a chunk then stay in the cache
+# while the call overhead stays below a hundredth of the work.
+CHUNK_SIZE = 2**20
+
+
+def is_dask(X):
+    """Whether `X` is a dask collection, told without importing dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def row_slices(X, width=0):
+    """Slices of consecutive rows that make up the chunks of `X`.
+
+    `width` is the number of columns of what a pass computes per row, if that is more than X has.
+    """
+    n_samples, n_features = X.shape
+    if sp.issparse(X):  # slicing a sparse matrix copies it, and a product needs no blocking
+        return [slice(0, n_samples)]
+    step = max(1, CHUNK_SIZE // max(1, n_features, width))
+    return [slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step)]
+
+
+def map_chunks(function, X, *row_arrays, width=0, **shared):
+    """Yield ``function(X[rows], *(a[rows] for a in row_arrays), **shared)`` chunk by chunk.
+
+    Parameters
+    ----------
+    function : callable
+        Pure function of one chunk. For dask it must be importable by the workers.
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    *row_arrays : array of shape (n_samples,) or None
+        Arrays that are cut along with the rows; None is passed on as None.
+    width : int, default=0
+        Columns of the widest array that `function` makes of a chunk.
+    **shared
+        Arguments that are the same for all chunks.
+
+    Yields
+    ------
+    partial : object
+        What `function` returned for the next chunk, in the order of the rows.
+    """
+    if is_dask(X):
+        from separatrix.distributed import map_blocks
+
+        yield from map_blocks(function, X, *row_arrays, **shared)
+        return
+    for rows in row_slices(X, width):
+        # a whole matrix is passed as itself: even a full slice of a sparse one is a copy
+        chunk = X if rows == slice(0, X.shape[0]) else X[rows, :]
+        yield function(chunk, *(a if a is None else a[rows] for a in row_arrays), **shared)

@@ -1,0 +1,533 @@
+"""Scores of a clustering: against known classes, and from the data alone."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.utils import check_array
+
+__all__ = [
+    "balanced_clustering_error",
+    "clustering_accuracy",
+    "clustering_error",
+    "generalized_separation_score",
+    "hamming_clustering_distance",
+    "relative_margin_share",
+    "separation_from_margin",
+]
+
+
+def _one_per_sample(values, name, dtype=None):
+    """Return a nonempty 1-d array without NaN."""
+    values = np.asarray(values, dtype=dtype)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"{name} has shape {values.shape}: pass one entry per sample, 1-d.")
+    n_missing = np.count_nonzero(values != values)  # NaN alone differs from itself
+    if n_missing:
+        raise ValueError(f"{name} has NaN in {n_missing} of {values.size} entries: drop them.")
+    return values
+
+
+def _check_same_length(name, n, other_name, n_other):
+    if n != n_other:
+        raise ValueError(
+            f"{name} has {n} samples but {other_name} has {n_other}: "
+            "pass one entry per sample, in the same order."
+        )
+
+
+def _contingency(y_true, y_pred, sample_weight):
+    """Return the total weight of each (class, cluster), classes in rows."""
+    classes, rows = np.unique(_one_per_sample(y_true, "y_true"), return_inverse=True)
+    clusters, columns = np.unique(_one_per_sample(y_pred, "y_pred"), return_inverse=True)
+    _check_same_length("y_true", rows.size, "y_pred", columns.size)
+    if sample_weight is not None:
+        sample_weight = _one_per_sample(sample_weight, "sample_weight", np.float64)
+        _check_same_length("sample_weight", sample_weight.size, "y_true", rows.size)
+        lowest, total = sample_weight.min(), sample_weight.sum()
+        if not (lowest >= 0 and 0 < total < np.inf):
+            raise ValueError(
+                f"sample_weight has minimum {lowest:g} and sum {total:g}: pass finite, "
+                "nonnegative weights, not all zero."
+            )
+    shape = classes.size, clusters.size
+    cells = np.ravel_multi_index((rows, columns), shape)
+    table = np.bincount(cells, sample_weight, minlength=shape[0] * shape[1]).reshape(shape)
+    # A weight of zero means no repetition: a class of such samples alone is absent.
+    return table[table.any(axis=1)]
+
+
+def clustering_accuracy(y_true, y_pred, *, sample_weight=None):
+    r"""Share of samples on the best one-to-one matching of clusters with classes.
+
+    .. math:: \max_{\pi} \frac{1}{\sum_i v_i} \sum_i v_i \, [\pi(\hat y_i) = y_i]
+
+    where :math:`\pi` maps clusters to classes one to one and :math:`v` are the weights.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The known classes, of any type that can be sorted.
+    y_pred : array-like of shape (n_samples,)
+        The clusters. Their names need not be those of the classes, nor their number.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Nonnegative weights; weight 2 equals a repeated sample, weight 0 a missing one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1 where the two partitions are the same.
+
+    See Also
+    --------
+    clustering_error : One minus this accuracy.
+    balanced_clustering_error : The error where each class weighs the same.
+
+    Notes
+    -----
+    The matching is found by the Hungarian method [1]_ on the contingency table. A cluster left
+    without a class, where there are more clusters than classes, counts as wrong, as does a
+    class left without a cluster.
+
+    References
+    ----------
+    .. [1] H. W. Kuhn, "The Hungarian method for the assignment problem", Naval Research
+       Logistics Quarterly 2, 1955.
+
+    Examples
+    --------
+    >>> from separatrix.metrics import clustering_accuracy
+    >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.75
+    """
+    table = _contingency(y_true, y_pred, sample_weight)
+    matching = linear_sum_assignment(table, maximize=True)
+    matched = table[matching].sum()
+    # The denominator adds up the same terms, so that a perfect match is 1 to the last bit.
+    table[matching] = 0
+    return float(matched / (matched + table.sum()))
+
+
+def clustering_error(y_true, y_pred, *, sample_weight=None):
+    """Share of samples off the best one-to-one matching of clusters with classes.
+
+    This is one minus :func:`clustering_accuracy`, whose notes describe the matching.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The known classes, of any type that can be sorted.
+    y_pred : array-like of shape (n_samples,)
+        The clusters. Their names need not be those of the classes, nor their number.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Nonnegative weights; weight 2 equals a repeated sample, weight 0 a missing one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where the two partitions are the same.
+
+    See Also
+    --------
+    balanced_clustering_error : The error where each class weighs the same.
+    hamming_clustering_distance : This error as a count, for two clusters.
+
+    Examples
+    --------
+    >>> from separatrix.metrics import clustering_error
+    >>> clustering_error(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.25
+    """
+    return 1.0 - clustering_accuracy(y_true, y_pred, sample_weight=sample_weight)
+
+
+def balanced_clustering_error(y_true, y_pred, *, sample_weight=None):
+    r"""Clustering error averaged over the classes, so that each class weighs the same.
+
+    .. math::
+        \min_{\pi} \frac{1}{C} \sum_{c=1}^{C}
+        \frac{\sum_{i : y_i = c} v_i \, [\pi(\hat y_i) \ne c]}{\sum_{i : y_i = c} v_i}
+
+    where :math:`\pi` maps clusters to the :math:`C` classes one to one and :math:`v` are the
+    weights. The matching minimises this average itself, and may differ from the matching of
+    :func:`clustering_error`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The known classes, of any type that can be sorted.
+    y_pred : array-like of shape (n_samples,)
+        The clusters. Their names need not be those of the classes, nor their number.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Nonnegative weights; weight 2 equals a repeated sample, weight 0 a missing one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1. With fewer clusters than classes, each class left over adds 1/C.
+
+    See Also
+    --------
+    clustering_error : The error where each sample weighs the same.
+
+    Examples
+    --------
+    One cluster for all is right for nine samples in ten, but for one class in two:
+
+    >>> from separatrix.metrics import balanced_clustering_error, clustering_error
+    >>> y_true, y_pred = [0] * 9 + [1], [0] * 10
+    >>> round(clustering_error(y_true, y_pred), 3)
+    0.1
+    >>> balanced_clustering_error(y_true, y_pred)
+    0.5
+    """
+    table = _contingency(y_true, y_pred, sample_weight)
+    shares = table / table.sum(axis=1, keepdims=True)
+    return float(1.0 - shares[linear_sum_assignment(shares, maximize=True)].sum() / len(shares))
+
+
+def _first_side(h, name):
+    """Return which samples lie in one of the (at most) two clusters of a labelling."""
+    h = _one_per_sample(h, name)
+    values = np.unique(h)
+    if values.size <= 2:
+        return h == values[0]
+    if h.dtype.kind != "f":
+        raise ValueError(
+            f"{name} holds {values.size} distinct values of type {h.dtype}: pass labels of two "
+            "values, or soft responses as floats; clustering_error takes more than two clusters."
+        )
+    return h <= 0
+
+
+def hamming_clustering_distance(h, y):
+    r"""Hamming clustering distance of two labellings with two clusters.
+
+    .. math::
+        d_H(h, y) = \tfrac{1}{2} \min\bigl(
+        \lVert \operatorname{sign}(h) + \operatorname{sign}(y) \rVert_1, \;
+        \lVert \operatorname{sign}(h) - \operatorname{sign}(y) \rVert_1 \bigr)
+
+    the number of samples on which the two partitions differ once their clusters are matched
+    (Definition 3 of [1]_).
+
+    Parameters
+    ----------
+    h : array-like of shape (n_samples,)
+        Labels of at most two values, whatever they are, or real soft responses, of which the
+        signs count. A float array with more than two distinct values is taken as responses;
+        any other array with more than two values is refused.
+    y : array-like of shape (n_samples,)
+        The other labelling, read in the same way.
+
+    Returns
+    -------
+    int
+        Between 0 and half the number of samples.
+
+    See Also
+    --------
+    clustering_error : For two clusters, this distance over the number of samples.
+
+    Notes
+    -----
+    The paper leaves open what the sign of a zero response is. Here it is -1, the cluster which
+    a classifier in scikit-learn predicts at a zero decision, so that the distance stays a
+    whole number. Exact zeros apart, the distance does not change when ``h`` becomes ``-h``.
+
+    References
+    ----------
+    .. [1] G. Niu, B. Dai, L. Shang and M. Sugiyama, "Maximum volume clustering: a new
+       discriminative clustering approach", Journal of Machine Learning Research 14, 2013.
+
+    Examples
+    --------
+    >>> from separatrix.metrics import hamming_clustering_distance
+    >>> hamming_clustering_distance([0.9, 0.2, -0.4, -1.3], [1, 1, 1, 2])
+    1
+    """
+    first, second = _first_side(h, "h"), _first_side(y, "y")
+    _check_same_length("h", first.size, "y", second.size)
+    n_different = int(np.count_nonzero(first != second))
+    return min(n_different, first.size - n_different)
+
+
+def generalized_separation_score(X, labels, *, metric="euclidean"):
+    r"""Generalised minimum separation probability of a clustering, from distances alone.
+
+    .. math::
+        \tilde p = \frac{\tilde\kappa^2}{1 + \tilde\kappa^2}, \qquad
+        \tilde\kappa = \frac{
+        \frac{1}{N_1 N_2} \sum_{i \in X_1} \sum_{j \in X_2} s(x_i, x_j)}{
+        \sum_{k=1,2} \frac{1}{N_k} \sqrt{\sum_{i \in X_k} \sum_{j \in X_k} s^2(x_i, x_j)}}
+
+    for a distance :math:`s` (equation (1) in the supplement of [1]_). With more than two
+    clusters, the smallest value over the pairs of clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+            (n_samples, n_samples)
+        The samples, or their distances if ``metric="precomputed"``.
+    labels : array-like of shape (n_samples,)
+        The clusters, two at least.
+    metric : str or callable, default="euclidean"
+        A metric of :func:`sklearn.metrics.pairwise_distances`. "precomputed" takes `X` as the
+        distances: square, symmetric, nonnegative, with a zero diagonal.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, larger is better: 1 where all distances within the clusters are zero,
+        0 where two clusters coincide in one point.
+
+    See Also
+    --------
+    separation_from_margin : Bound on the separation probability itself, from a margin.
+
+    Notes
+    -----
+    Multiplying all distances by a constant leaves the score as it is; shorter distances within
+    clusters or longer ones between them never lower it; and for every partition into two
+    clusters some distance makes it the best one. The last holds for distances
+    :math:`\varepsilon < 1/(\sqrt 2 n)` within and 1 between clusters: any other partition has
+    a mixed pair in some cluster and so :math:`\tilde\kappa \le n/\sqrt 2`, less than
+    :math:`1/(2\varepsilon)`. The distances 1 and 2 of the paper's proof do not show it, since
+    that proof counts :math:`s(x, x)` as 1: with :math:`s(x, x) = 0`, splitting one sample off
+    a cluster of two scores better from six samples on.
+
+    A single sample has no spread, so that clusters of one sample each score 1: compare
+    partitions with the same number of clusters.
+
+    On a line the term of a cluster in the denominator is :math:`\sqrt 2` times its standard
+    deviation. For two clusters that do not overlap there, :math:`\tilde\kappa` is thus the
+    :math:`\kappa` of the minimum separation probability over :math:`\sqrt 2`, not equal to it.
+
+    The distances are computed in blocks of rows, of the size set by
+    ``sklearn.config_context(working_memory=...)``, and no block is kept.
+
+    References
+    ----------
+    .. [1] G. Huang, J. Zhang, S. Song and Z. Chen, "Maximin separation probability
+       clustering", AAAI Conference on Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from separatrix.metrics import generalized_separation_score
+    >>> X = [[0.0], [2.0], [9.0], [11.0]]
+    >>> round(generalized_separation_score(X, [0, 0, 1, 1]), 3)
+    0.91
+    >>> round(generalized_separation_score(X, [0, 1, 1, 1]), 3)
+    0.644
+    """
+    labels = _one_per_sample(labels, "labels")
+    clusters, codes = np.unique(labels, return_inverse=True)
+    if clusters.size < 2:
+        raise ValueError(
+            f"labels holds one cluster only (every label is {clusters.tolist()[0]!r}): "
+            "the score compares clusters and needs at least two."
+        )
+    precomputed = metric == "precomputed"
+    X = check_array(
+        X,
+        accept_sparse=False if precomputed else "csr",
+        dtype=[np.float64, np.float32] if precomputed else "numeric",
+        copy=precomputed,  # the blocks of distances are overwritten below
+        ensure_all_finite="allow-nan" if metric == "nan_euclidean" else True,
+        input_name="X",
+    )
+    _check_same_length("X", X.shape[0], "labels", labels.size)
+    if precomputed:
+        _check_distances(X)
+    elif metric == "euclidean" and isinstance(X, np.ndarray):
+        # Distances from inner products lose their digits far from the origin; from the first
+        # sample, equal samples are at distance zero exactly.
+        X = np.subtract(X, X[0], dtype=np.float64)
+
+    members = np.eye(clusters.size)[codes]
+    sums = np.zeros((clusters.size, clusters.size))
+    squares = np.zeros(clusters.size)
+    scale, start = 0.0, 0
+    for distances in pairwise_distances_chunked(X, metric=metric):
+        rows = members[start : start + len(distances)]
+        start += len(distances)
+        largest = float(distances.max())
+        if not largest < np.inf or (callable(metric) and distances.min() < 0):
+            raise ValueError(
+                f"metric={metric!r} gave distances from {distances.min():g} to {largest:g}: "
+                "they must be finite and nonnegative; use another metric or other samples."
+            )
+        # All sums are in units of the largest distance so far, lest the squares overflow.
+        if largest > scale:
+            sums *= scale / largest
+            squares *= (scale / largest) ** 2
+            scale = largest
+        if scale > 0:
+            distances /= scale
+            sums += rows.T @ (distances @ members)
+            np.square(distances, out=distances)
+            squares += np.einsum("ik,ik->k", rows, distances @ members)
+
+    sizes = np.bincount(codes)
+    spread = np.sqrt(squares) / sizes
+    a, b = np.triu_indices(clusters.size, 1)
+    between = sums[a, b] / (sizes[a] * sizes[b])
+    within = spread[a] + spread[b]
+    norm = np.hypot(between, within)
+    scores = np.divide(between, norm, out=np.zeros_like(norm), where=norm > 0) ** 2
+    return float(scores.min())
+
+
+def _check_distances(X):
+    """Refuse a precomputed matrix that holds no distances."""
+    rounding = 100 * np.finfo(X.dtype).eps * np.abs(X).max()
+    if X.shape[0] != X.shape[1]:
+        problem = f"square, got shape {X.shape}"
+    elif X.min() < 0:
+        problem = f"nonnegative, got {X.min():g}"
+    elif X.diagonal().max() > rounding:
+        problem = f"zero on the diagonal, got {X.diagonal().max():g}"
+    elif (asymmetry := np.abs(X - X.T).max()) > rounding:
+        problem = f"symmetric, got entries that differ from their mirror by {asymmetry:g}"
+    else:
+        return
+    raise ValueError(
+        f"X with metric='precomputed' must be {problem}: pass the distances of all pairs of "
+        "samples, neither features nor similarities."
+    )
+
+
+def separation_from_margin(margin, sigma_max, share):
+    r"""Lower bound on the minimum separation probability of two clusters with a margin.
+
+    .. math::
+        p \ge \frac{1}{2 (r_1 \wedge r_2)^{-1} (\sigma_{\max} / \delta)^2
+        - 2 (r_1 \vee r_2) + 1}
+
+    with :math:`\delta` the `margin`, :math:`r_1` the `share` and :math:`r_2 = 1 - r_1`
+    (Theorem 4 of [1]_, without regularisation).
+
+    Parameters
+    ----------
+    margin : float
+        The distance between the two parallel hyperplanes that bound the clusters, no sample
+        between them: ``2 / norm(w)`` for a linear support vector machine. Half of it, the
+        distance to the separating hyperplane, gives a valid but weaker bound.
+    sigma_max : float
+        Square root of the largest eigenvalue of the covariance of all samples, with divisor
+        n; with n - 1 the bound is valid but weaker.
+    share : float
+        Share of the samples in one of the two clusters, strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 for a margin of 0.
+
+    See Also
+    --------
+    relative_margin_share : The converse, from a separation probability to a margin.
+
+    Notes
+    -----
+    Two clusters whose means lie :math:`\delta` apart along a direction have a variance of
+    at least :math:`r_1 r_2 \delta^2` along it. A margin above
+    :math:`\sigma_{\max} / \sqrt{r_1 r_2}` thus belongs to no data and is refused; at that
+    value, where neither cluster has any spread along the direction, the bound is 1.
+
+    References
+    ----------
+    .. [1] G. Huang, J. Zhang, S. Song and Z. Chen, "Maximin separation probability
+       clustering", AAAI Conference on Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from separatrix.metrics import separation_from_margin
+    >>> separation_from_margin(2.0, 2.0, 0.5)
+    0.25
+    >>> separation_from_margin(2.0, 1.0, 0.5)
+    1.0
+    """
+    if not 0 <= margin < np.inf:
+        raise ValueError(f"margin={margin} must be finite and at least 0: pass a width.")
+    if not 0 <= sigma_max < np.inf:
+        raise ValueError(
+            f"sigma_max={sigma_max} must be finite and at least 0: pass a standard deviation."
+        )
+    if not 0 < share < 1:
+        raise ValueError(
+            f"share={share} must lie strictly between 0 and 1: pass the size of one of the two "
+            "clusters over the number of samples."
+        )
+    smaller, larger = min(share, 1 - share), max(share, 1 - share)
+    widest = sigma_max / np.sqrt(smaller * larger)
+    if margin > widest * (1 + 1e-8):  # the slack is for rounding in the two inputs
+        raise ValueError(
+            f"margin={margin} is impossible with sigma_max={sigma_max} and share={share}, which "
+            f"allow {widest:g} at most: pass the square root of the largest eigenvalue of the "
+            "covariance of all samples, in the units of the margin."
+        )
+    if margin == 0:
+        return 0.0
+    ratio = (min(margin, widest) / sigma_max) ** 2
+    return float(min(1.0, ratio / (2 / smaller + (1 - 2 * larger) * ratio)))
+
+
+def relative_margin_share(separation_probability, rho):
+    r"""Least share of each cluster that lies beyond a given part of the mean margin.
+
+    .. math::
+        1 - r = \frac{(1 - \rho)^2 / 4}{(p^{-1} - 1) + (1 - \rho)^2 / 4}
+
+    for a minimum separation probability :math:`p` (Theorem 5 of [1]_). With :math:`w` the
+    direction that attains :math:`p` and :math:`\Delta = |w^\top (\mu_1 - \mu_2)|`, at least
+    this share of each cluster lies on its own side of the hyperplane midway between the means,
+    at :math:`|w^\top x + b| \ge \rho \Delta / 2`.
+
+    Parameters
+    ----------
+    separation_probability : float
+        The minimum separation probability, between 0 and 1, without regularisation.
+    rho : float
+        The part of the half distance :math:`\Delta / 2` to keep clear, between 0 and 1.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    See Also
+    --------
+    separation_from_margin : The converse, from a margin to a separation probability.
+
+    Notes
+    -----
+    The hyperplane is that of the proof, :math:`b = -w^\top (\mu_1 + \mu_2) / 2`, in general
+    not the one of the minimax probability machine, which guarantees the larger share
+    :math:`p` for ``rho=0``. For :math:`p = 1` all samples of a cluster project on its mean, so
+    that the share is 1 even for ``rho=1``, where the formula reads 0/0.
+
+    References
+    ----------
+    .. [1] G. Huang, J. Zhang, S. Song and Z. Chen, "Maximin separation probability
+       clustering", AAAI Conference on Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from separatrix.metrics import relative_margin_share
+    >>> round(relative_margin_share(0.95, 0.0), 3)
+    0.826
+    >>> round(relative_margin_share(0.95, 0.5), 3)
+    0.543
+    """
+    p = separation_probability
+    if not 0 <= p <= 1:
+        raise ValueError(f"separation_probability={p} must lie in [0, 1]: pass a probability.")
+    if not 0 <= rho <= 1:
+        raise ValueError(
+            f"rho={rho} must lie in [0, 1]: pass a distance to the middle hyperplane as a part "
+            "of half the distance between the means."
+        )
+    if p == 1:
+        return 1.0
+    part = p * (1 - rho) ** 2 / 4
+    return float(part / (1 - p + part))

@@ -1,0 +1,122 @@
+"""A labelling of the samples, kept in step with the moments of its clusters."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._sklearn import like, namespace_of
+from separatrix.chunks import is_dask, map_chunks
+from separatrix.moments import Moments, moments_of_chunk
+
+__all__ = ["Partition"]
+
+
+def _take_rows(X, rows):
+    return X[rows] if sp.issparse(X) else namespace_of(X)[0].take(X, rows, axis=0)
+
+
+def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, with_second):
+    """Relabel one chunk; return its labels, how many changed, and what each cluster gained.
+
+    Only clusters 0 to n_clusters - 2 are accounted for: the last one is the rest. `old` is None
+    before the first labelling, `new` is None unless the labels are given.
+    """
+    if new is None:
+        new = boundaries.labels(X)
+    xp, _ = namespace_of(new)
+    n_moved = new.shape[0] if old is None else int(xp.sum(xp.astype(new != old, xp.int64)))
+    gains = []
+    for cluster in range(n_clusters - 1):
+        if n_moved == 0:
+            gains.append(Moments.zero(X.shape[1], with_second=with_second))
+            continue
+        joins = new == cluster
+        changed = joins if old is None else joins != (old == cluster)
+        (rows,) = xp.nonzero(changed)
+        signs = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
+        if weight is not None:
+            signs = xp.astype(signs, weight.dtype) * xp.take(weight, rows)
+        gains.append(
+            moments_of_chunk(_take_rows(X, rows), signs, shift=shift, with_second=with_second)
+        )
+    return new, n_moved, gains
+
+
+class Partition:
+    """Labels of the rows of `X` with the moments of each cluster.
+
+    One pass over the data relabels all rows and updates the moments by the rows that changed,
+    so that a pass costs little more than one product of X with a vector.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights, in the namespace of `X`.
+    n_clusters : int
+        Number of clusters.
+    total : Moments
+        Moments of all rows about `shift`.
+    shift : ndarray of shape (n_features,)
+        Point that moments are taken about.
+    with_second : bool, default=True
+        Whether to keep second moments.
+    """
+
+    def __init__(self, X, sample_weight, *, n_clusters, total, shift, with_second=True):
+        self.X = X
+        self.sample_weight = sample_weight
+        self.n_clusters = n_clusters
+        self.total = total
+        self.shift = shift
+        self.with_second = with_second
+        self.labels = None
+        self._gains = [
+            Moments.zero(X.shape[1], with_second=with_second) for _ in range(n_clusters - 1)
+        ]
+
+    def assign(self, rule):
+        """Relabel all rows by `rule`, given as labels or as `Boundaries`; return how many moved."""
+        boundaries, given = (rule, None) if hasattr(rule, "labels") else (None, rule)
+        passes = map_chunks(
+            _move_chunk,
+            self.X,
+            self.sample_weight,
+            self.labels,
+            given,
+            boundaries=boundaries,
+            n_clusters=self.n_clusters,
+            shift=self.shift,
+            with_second=self.with_second,
+            width=0 if boundaries is None else boundaries.code.shape[0],
+        )
+        labels, n_moved = [], 0
+        for new, moved, gains in passes:
+            labels.append(new)
+            n_moved += moved
+            if moved:
+                self._gains = [a + b for a, b in zip(self._gains, gains, strict=True)]
+        xp, _ = namespace_of(labels[0])
+        self.labels = xp.concat(labels) if len(labels) > 1 else labels[0]
+        return n_moved
+
+    def moments(self, clusters):
+        """Moments of the union of `clusters` about the shift."""
+        last = self.n_clusters - 1
+        if last not in clusters:
+            picked = [self._gains[c] for c in clusters]
+            return sum(picked[1:], picked[0])
+        # the last cluster is the rest, so a union with it is the total less the others
+        union = self.total
+        for cluster in set(range(last)) - set(clusters):
+            union = union - self._gains[cluster]
+        return union
+
+    @property
+    def weights(self):
+        """Total weight of each cluster."""
+        return np.array([self.moments([c]).weight for c in range(self.n_clusters)])
+
+    def as_rows(self, values):
+        """Move a NumPy array with one entry per sample to where the rows of the data live."""
+        return values if is_dask(self.X) else like(values, self.X)

@@ -1,0 +1,101 @@
+"""What a solver returns, and the loop counter it runs on."""
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Iterations", "Progress", "SolverResult", "Status"]
+
+
+class Status(enum.Enum):
+    """How a solver ended; the value is the sentence a user reads."""
+
+    CONVERGED = "The labels are a fixed point of the updates."
+    STOPPED = "A callback stopped the fit."
+    CYCLED = (
+        "The label updates run in a cycle, so no labelling is a fixed point; the labels "
+        "returned are those of one round of it. Another `reg`, `init` or `random_state` "
+        "may avoid it."
+    )
+    MAX_ITER = "The labels still changed after max_iter updates; increase max_iter."
+    DEGENERATE = (
+        "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
+        "samples. Ask for fewer clusters, or try another `init` or `reg`."
+    )
+
+    @property
+    def is_silent(self):
+        """Whether a user who only wants labels needs no warning."""
+        return self in (Status.CONVERGED, Status.STOPPED)
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """Labels with the model that predicts them.
+
+    Attributes
+    ----------
+    labels : array of shape (n_samples,)
+        Cluster of each sample, 0 to n_clusters - 1, in the array namespace of the data.
+    boundaries : Boundaries
+        The model: `boundaries` predicts exactly `labels` on the training data.
+    objective : float
+        Value of the criterion.
+    history : list of float
+        Criterion at each iteration.
+    n_iter : int
+        Iterations done.
+    status : Status
+        How the solver ended.
+    extras : dict
+        Further fitted attributes of the criterion, by name.
+    """
+
+    labels: Any
+    boundaries: Any
+    objective: float
+    history: list
+    n_iter: int
+    status: Status
+    extras: dict = field(default_factory=dict)
+
+
+class Iterations:
+    """Loop counter of a solver: ``for _ in iterations: ... iterations.record(objective)``.
+
+    It keeps the history and knows after the loop why it ended. A subclass tells callbacks
+    of each pass, so that solvers need not know of them.
+    """
+
+    def __init__(self, max_iter):
+        self.max_iter = max_iter
+        self.history = []
+        self.status = Status.MAX_ITER
+
+    def __iter__(self):
+        return iter(range(self.max_iter))
+
+    def record(self, objective, boundaries=None):
+        """Note the criterion, and the model, that the running iteration has reached."""
+        self.history.append(objective)
+
+    @property
+    def n_iter(self):
+        """Iterations that recorded something."""
+        return len(self.history)
+
+
+class Progress:
+    """Where a solver asks for its loop counters; this one tells nobody."""
+
+    def subtask(self, name, max_subtasks):
+        """Progress of a part of the task that has iterations of its own."""
+        return self
+
+    def iterations(self, max_iter):
+        """Loop counter of at most `max_iter` passes."""
+        return Iterations(max_iter)
+
+    def close(self):
+        """End the task; True if a callback asks to end its siblings too."""
+        return False

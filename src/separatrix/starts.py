@@ -1,0 +1,164 @@
+"""Starting labellings.
+
+A start is a rule, `Boundaries`, found on a sample of the rows and then applied to all of them in
+the first pass. The first start is deterministic and a function of the weighted data alone, so
+that a weight of two equals a repeated row; further restarts draw on the random state.
+"""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix.chunks import is_dask
+from separatrix.multiway import Boundaries
+
+__all__ = ["kmeans_start", "random_start", "sample_rows"]
+
+SAMPLE_SIZE = 20_000
+
+
+def sample_rows(X, sample_weight, *, size, rng):
+    """Rows of `X` as a NumPy or sparse matrix: those of positive weight, or a sample of `size`.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights.
+    size : int
+        Most rows to return. A larger X is drawn from with replacement, in proportion to the
+        weights.
+    rng : RandomState
+        Used only for drawing.
+
+    Returns
+    -------
+    rows : ndarray or sparse matrix of shape (n_rows, n_features)
+        The rows.
+    weights : ndarray of shape (n_rows,) or None
+        Their weights; None if all are one.
+    """
+    n_samples = X.shape[0]
+    weights = to_numpy(sample_weight)
+    if n_samples <= size:
+        if is_dask(X):
+            X = X.compute()
+        X = to_numpy(X)
+        if weights is None or (weights > 0).all():
+            return X, weights
+        return X[weights > 0], weights[weights > 0]
+    if weights is None:
+        drawn = rng.randint(n_samples, size=size)
+    else:
+        cumulated = np.cumsum(weights)
+        drawn = np.searchsorted(cumulated, rng.uniform(0, cumulated[-1], size), side="right")
+    drawn.sort()
+    if is_dask(X):
+        return X[drawn].compute(), None
+    if sp.issparse(X):
+        return X[drawn], None
+    return to_numpy(namespace_of(X)[0].take(X, like(drawn, X), axis=0)), None
+
+
+def _principal_direction(X, weights):
+    """Leading principal direction and mean of weighted rows; None if all rows are equal."""
+    mean = np.asarray(weights @ X).ravel() / weights.sum()
+    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+    distances = squares - 2 * (X @ mean) + mean @ mean
+    farthest = int(np.argmax(np.where(weights > 0, distances, -np.inf)))
+    row = X[[farthest]].toarray()[0] if sp.issparse(X) else X[farthest]
+    start = np.asarray(row, dtype=np.float64) - mean
+    if not np.any(np.abs(start) > 1e-12 * np.abs(mean)):
+        return None, mean
+    n_features = X.shape[1]
+    if n_features == 1:
+        return np.ones(1), mean
+
+    def product(v):
+        v = v.ravel()
+        scores = weights * (X @ v - mean @ v)
+        return np.asarray(X.T @ scores).ravel() - scores.sum() * mean
+
+    operator = LinearOperator((n_features, n_features), matvec=product, dtype=np.float64)
+    _, vectors = eigsh(operator, k=1, v0=start / np.linalg.norm(start), tol=1e-6)
+    return vectors[:, 0], mean
+
+
+def _principal_split_centers(X, n_clusters, weights):
+    """Centres by cutting the widest cluster at its mean across its principal direction, repeatedly."""
+    labels = np.zeros(X.shape[0], dtype=np.intp)
+    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+
+    def scatter(cluster):
+        inside = weights * (labels == cluster)
+        center = np.asarray(inside @ X).ravel() / inside.sum()
+        return inside @ squares - inside.sum() * (center @ center)
+
+    scatters = [scatter(0)]
+    while len(scatters) < n_clusters:
+        widest = int(np.argmax(scatters))
+        inside = weights * (labels == widest)
+        direction, mean = _principal_direction(X, inside)
+        if direction is None:
+            break
+        upper = (labels == widest) & (np.asarray(X @ direction).ravel() > mean @ direction)
+        labels[upper] = len(scatters)
+        scatters[widest] = scatter(widest)
+        scatters.append(scatter(len(scatters)))
+    centers = [
+        np.asarray((weights * (labels == c)) @ X).ravel() / (weights * (labels == c)).sum()
+        for c in range(len(scatters))
+    ]
+    return np.array(centers)
+
+
+def kmeans_start(rows, weights, n_clusters, *, rng=None):
+    """Boundaries between the centres of k-means.
+
+    Parameters
+    ----------
+    rows : ndarray or sparse matrix of shape (n_rows, n_features)
+        Rows to cluster.
+    weights : ndarray of shape (n_rows,) or None
+        Their weights.
+    n_clusters : int
+        Number of clusters.
+    rng : RandomState, default=None
+        None starts k-means from principal splits, which is deterministic and independent of the
+        order of the rows; otherwise it starts from k-means++.
+
+    Returns
+    -------
+    boundaries : Boundaries
+    """
+    if rng is None:
+        ones = np.ones(rows.shape[0]) if weights is None else weights
+        init = _principal_split_centers(rows, n_clusters, ones)
+        if len(init) < n_clusters:  # fewer distinct rows than clusters
+            return Boundaries.nearest(_padded(init, n_clusters))
+        init = init.astype(rows.dtype)
+    else:
+        init = "k-means++"
+    kmeans = KMeans(n_clusters, init=init, n_init=1, tol=0, random_state=rng)
+    with warnings.catch_warnings():  # equal rows or a long tail of moves: still a start
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kmeans.fit(rows, sample_weight=weights)
+    return Boundaries.nearest(kmeans.cluster_centers_.astype(np.float64))
+
+
+def random_start(rows, n_clusters, rng):
+    """Boundaries that give each sample the nearest of `n_clusters` rows drawn at random."""
+    distinct = rng.permutation(rows.shape[0])[:n_clusters]
+    centers = rows[distinct].toarray() if sp.issparse(rows) else rows[distinct]
+    return Boundaries.nearest(np.asarray(centers, dtype=np.float64))
+
+
+def _padded(centers, n_clusters):
+    """Centres with the missing ones repeated; the repeated ones stay empty."""
+    return np.vstack([centers, np.repeat(centers[-1:], n_clusters - len(centers), axis=0)])
