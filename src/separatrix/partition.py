@@ -32,9 +32,10 @@ def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, with_seco
         joins = new == cluster
         changed = joins if old is None else joins != (old == cluster)
         (rows,) = xp.nonzero(changed)
-        signs = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
-        if weight is not None:
-            signs = xp.astype(signs, weight.dtype) * xp.take(weight, rows)
+        signs = None if weight is None else xp.take(weight, rows)
+        if old is not None:
+            turns = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
+            signs = turns if signs is None else signs * xp.astype(turns, signs.dtype)
         gains.append(
             moments_of_chunk(_take_rows(X, rows), signs, shift=shift, with_second=with_second)
         )
