@@ -2,7 +2,8 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -97,6 +98,9 @@ class BoundaryPredictorMixin:
     samples to the features that the boundaries live in.
     """
 
+    _boundaries: Boundaries
+    _feature_map: Any
+
     def _validate_X(self, X, *, reset, **checks):
         if not is_dask(X):
             return validate_data(
@@ -121,19 +125,11 @@ class BoundaryPredictorMixin:
             return None
         if is_dask(sample_weight):
             sample_weight = sample_weight.compute()
-        if is_dask(X):
-            rows = np.empty((X.shape[0], 0))
-            return check_sample_weight(
-                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-            )
-        xp, device = namespace_of(X)
+        rows = np.empty((X.shape[0], 0))  # only its length is looked at
         weights = check_sample_weight(
-            np.asarray(to_numpy(sample_weight), dtype=np.float64),
-            np.empty((X.shape[0], 0)),
-            dtype=np.float64,
-            ensure_non_negative=True,
+            to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
         )
-        return xp.asarray(weights, dtype=X.dtype, device=device)
+        return weights if is_dask(X) else like(weights, X)
 
     def _set_boundaries(self, boundaries, X):
         """Keep the model, and show its coefficients beside `X` where they belong to features."""
@@ -238,6 +234,7 @@ class BaseDiscriminativeClustering(
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -291,14 +288,14 @@ class BaseDiscriminativeClustering(
 
     def _best_of_restarts(self, X, sample_weight, progress, rng):
         problem = self._prepare(X, sample_weight, rng)
-        best = None
+        results = []
         for restart in range(self.n_init):
             task = progress.subtask("restart", self.max_iter)
-            result = self._fit_once(problem, restart, task, rng)
-            if best is None or result.objective > best.objective:
-                best = result
-            if task.close(result.boundaries):
+            results.append(self._fit_once(problem, restart, task, rng))
+            if task.close(results[-1].boundaries):
                 break
+        # a result with fewer clusters than asked for never beats one that has them
+        best = max(results, key=lambda r: (r.status is not Status.DEGENERATE, r.objective))
         if not best.status.is_silent:
             warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
         return best

@@ -15,10 +15,7 @@ __all__ = ["KernelMap", "fit_kernel_map", "pivoted_cholesky", "scale_gamma"]
 
 def scale_gamma(X):
     """Kernel coefficient 1 / (n_features * variance of X), as scikit-learn's SVC has it."""
-    if sp.issparse(X):
-        variance = X.multiply(X).mean() - X.mean() ** 2
-    else:
-        variance = np.var(X)
+    variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else np.var(X)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 

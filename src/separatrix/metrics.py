@@ -7,7 +7,12 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import check_array, check_random_state
 
 from separatrix.chunks import is_dask
-from separatrix.criteria.separation import Problem, pairwise_kappa, separation_probability
+from separatrix.criteria.minimax import (
+    MomentProblem,
+    Sides,
+    pairwise_kappa,
+    separation_probability,
+)
 
 __all__ = [
     "balanced_clustering_error",
@@ -563,7 +568,9 @@ def _labelled(X, labels, reg, sample_weight):
         raise ValueError(
             f"labels has {clusters.size} cluster of positive weight: separation needs 2 or more."
         )
-    problem = Problem.of(X, sample_weight, reg=reg, isotropic=False, rng=check_random_state(0))
+    problem = MomentProblem.of(
+        X, sample_weight, reg=reg, isotropic=False, rng=check_random_state(0)
+    )
     partition = problem.partition(clusters.size)
     partition.assign(problem.beside_rows(codes.astype(np.int32)))
     return problem, partition
@@ -667,23 +674,23 @@ def separation_lower_bound(X, labels, *, coef=None, reg=0.1, sample_weight=None)
     True
     """
     problem, partition = _labelled(X, labels, reg, sample_weight)
-    if partition.n_clusters != 2 or problem.wide:
+    if partition.n_clusters != 2 or problem.total.diagonal:
         raise ValueError(
             f"labels has {partition.n_clusters} clusters and X {problem.X.shape[1]} features: the "
             "bound is for 2 clusters and at most 2048 features."
         )
-    active = problem.units.active
-    total = problem.covariance(problem.total)
-    moments = [partition.moments([cluster]) for cluster in (0, 1)]
-    difference = (problem.mean(moments[1]) - problem.mean(moments[0]))[active]
+    sides = Sides.of(problem, partition, np.array([-1, 1]))
+    active = sides.units.active
+    total = sides.covariance(problem.total)
+    difference = sides.difference[active]
     if coef is None:
         w = cho_solve(cho_factor(total), difference)
     else:
-        w = np.asarray(coef, dtype=np.float64)
-        if w.shape != active.shape:
-            raise ValueError(f"coef has shape {w.shape} but X has {active.size} features.")
-        w = (w * np.where(active, problem.units.scale, 0.0))[active]
-    smaller = min(moments[0].weight, moments[1].weight) / problem.total.weight
+        coef = np.asarray(coef, dtype=np.float64)
+        if coef.shape != active.shape:
+            raise ValueError(f"coef has shape {coef.shape} but X has {active.size} features.")
+        w = sides.in_units(coef)[active]
+    smaller = min(sides.plus.weight, sides.minus.weight) / problem.total.weight
     gap = (w @ difference) ** 2
     kappa_squared = gap / (2 * (w @ total @ w) / smaller - 2 * (1 - smaller) * gap)
     return float(separation_probability(np.sqrt(kappa_squared)))

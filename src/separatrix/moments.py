@@ -30,26 +30,33 @@ __all__ = ["Moments", "Units", "moments_of_chunk", "total_moments"]
 class Moments:
     """Weight, first and second moments of samples about a shift.
 
-    `second` is None where a matrix of n_features by n_features would not pay.
+    `second` is a matrix, or its diagonal where a matrix of n_features by n_features would not
+    pay.
     """
 
     weight: float
     first: np.ndarray
-    second: np.ndarray | None
+    second: np.ndarray
 
     def __add__(self, other):
-        second = None if self.second is None else self.second + other.second
-        return Moments(self.weight + other.weight, self.first + other.first, second)
+        return Moments(
+            self.weight + other.weight, self.first + other.first, self.second + other.second
+        )
 
     def __sub__(self, other):
-        second = None if self.second is None else self.second - other.second
-        return Moments(self.weight - other.weight, self.first - other.first, second)
+        return Moments(
+            self.weight - other.weight, self.first - other.first, self.second - other.second
+        )
 
     @classmethod
-    def zero(cls, n_features, *, with_second=True):
+    def zero(cls, n_features, *, diagonal=False):
         """The neutral element."""
-        second = np.zeros((n_features, n_features)) if with_second else None
-        return cls(0.0, np.zeros(n_features), second)
+        return cls(0.0, np.zeros(n_features), np.zeros((n_features,) * (1 if diagonal else 2)))
+
+    @property
+    def diagonal(self):
+        """Whether only the diagonal of the second moments is kept."""
+        return self.second.ndim == 1
 
     @property
     def mean(self):
@@ -57,13 +64,19 @@ class Moments:
         return self.first / self.weight
 
     @property
+    def variance(self):
+        """Variance of each feature with divisor `weight`, as in the papers (no correction)."""
+        squares = self.second if self.diagonal else np.diag(self.second)
+        return np.maximum(squares / self.weight - self.mean**2, 0.0)
+
+    @property
     def covariance(self):
-        """Covariance with divisor `weight`, as in the papers (no Bessel correction)."""
+        """Covariance with divisor `weight`."""
         mean = self.mean
         return self.second / self.weight - np.outer(mean, mean)
 
 
-def moments_of_chunk(X, weight=None, *, shift, with_second=True):
+def moments_of_chunk(X, weight=None, *, shift, diagonal=False):
     """Moments of the rows of `X` about `shift`, as NumPy arrays.
 
     Sums run in the widest float of the device: a float32 sum over a long chunk would lose the
@@ -77,48 +90,39 @@ def moments_of_chunk(X, weight=None, *, shift, with_second=True):
         Signed weights in the namespace of `X`; None means one each.
     shift : ndarray of shape (n_features,)
         Point the moments are taken about. It must be zero for a sparse `X`.
-    with_second : bool, default=True
-        Whether to sum the outer products too.
+    diagonal : bool, default=False
+        Whether to sum only the squares of each feature.
 
     Returns
     -------
     moments : Moments
     """
     if sp.issparse(X):
-        X = X.astype(np.float64, copy=False)
-        weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
-        second = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray() if with_second else None
-        return Moments(float(weight.sum()), X.T @ weight, second)
-    xp, _ = namespace_of(X)
+        return _moments_of_sparse(X, weight, diagonal)
+    xp, device = namespace_of(X)
     X = xp.astype(X, widest_float(X), copy=False)
     X = X - like(shift, X)
-    if weight is None:
-        first = to_numpy(xp.sum(X, axis=0)).astype(np.float64, copy=False)
-        second = X.T @ X if with_second else None  # BLAS sees a symmetric product here
+    if weight is None and not diagonal:  # BLAS sees a symmetric product here
+        sums = (xp.sum(X, axis=0), X.T @ X)
         total = float(X.shape[0])
     else:
+        if weight is None:
+            weight = xp.ones(X.shape[0], dtype=X.dtype, device=device)
         weight = xp.astype(weight, X.dtype, copy=False)
-        first = to_numpy(weight @ X).astype(np.float64, copy=False)
-        second = X.T @ (X * weight[:, None]) if with_second else None
+        sums = (weight @ X, weight @ (X * X) if diagonal else X.T @ (X * weight[:, None]))
         total = float(xp.sum(weight))
-    second = None if second is None else to_numpy(second).astype(np.float64, copy=False)
-    return Moments(total, first, second)
+    return Moments(total, *(to_numpy(part).astype(np.float64, copy=False) for part in sums))
 
 
-def _squares_of_chunk(X, weight=None, *, shift):
-    """Moments of a chunk whose `second` holds only the diagonal, for wide data."""
-    if sp.issparse(X):
-        X = X.astype(np.float64, copy=False)
-        weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
-        return Moments(float(weight.sum()), X.T @ weight, X.multiply(X).T @ weight)
-    xp, _ = namespace_of(X)
-    X = xp.astype(X, widest_float(X), copy=False) - like(shift, xp.astype(X, widest_float(X)))
-    if weight is None:
-        weight = xp.ones(X.shape[0], dtype=X.dtype, device=namespace_of(X)[1])
-    weight = xp.astype(weight, X.dtype, copy=False)
-    parts = (to_numpy(weight @ X), to_numpy(weight @ (X * X)))
-    first, squares = (part.astype(np.float64, copy=False) for part in parts)
-    return Moments(float(xp.sum(weight)), first, squares)
+def _moments_of_sparse(X, weight, diagonal):
+    X = X.astype(np.float64, copy=False)
+    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
+    weighted = X.multiply(weight[:, None]).tocsr()
+    if diagonal:
+        second = np.asarray(X.multiply(weighted).sum(axis=0)).ravel()
+    else:
+        second = (X.T @ weighted).toarray()
+    return Moments(float(weight.sum()), X.T @ weight, second)
 
 
 def total_moments(X, sample_weight=None, *, shift, diagonal=False):
@@ -140,10 +144,9 @@ def total_moments(X, sample_weight=None, *, shift, diagonal=False):
     -------
     moments : Moments
     """
-    function = _squares_of_chunk if diagonal else moments_of_chunk
-    total = None
-    for partial in map_chunks(function, X, sample_weight, shift=shift):
-        total = partial if total is None else total + partial
+    total = Moments.zero(X.shape[1], diagonal=diagonal)
+    for part in map_chunks(moments_of_chunk, X, sample_weight, shift=shift, diagonal=diagonal):
+        total = total + part
     return total
 
 
@@ -159,26 +162,22 @@ class Units:
     scale: np.ndarray
 
     @classmethod
-    def from_total(cls, total, shift):
-        """Units of data with moments `total` about `shift`; refuses constant data."""
-        second = total.second if total.second.ndim == 1 else np.diag(total.second)
-        if not (np.isfinite(total.first).all() and np.isfinite(second).all()):
-            raise ValueError(
-                "X contains NaN, infinity or values too large for their squares to be summed "
-                "in double precision; clean X or divide it by a large number."
-            )
-        mean = total.mean + shift
-        variance = np.maximum(second / total.weight - total.mean**2, 0.0)
+    def of(cls, moments, shift, *, isotropic=False):
+        r"""Units of samples with the given `moments` about `shift`.
+
+        `isotropic` asks for one unit for all features that is independent of a rotation and of
+        adding zero features: the standard deviation along principal directions, averaged over
+        the variance, :math:`\sqrt{\mathrm{tr}\,\Sigma^2 / \mathrm{tr}\,\Sigma}`.
+        """
+        mean, variance = moments.mean + shift, moments.variance
         # a variance that rounding of the shift or of the difference explains is a constant's
         rounding = 100 * np.finfo(np.float64).eps
-        constant = variance <= rounding * total.mean**2 + (rounding * mean) ** 2
-        if constant.all():
-            raise ValueError(
-                f"X is constant: none of its {mean.shape[0]} features varies beyond rounding, so "
-                "no boundary can separate clusters. Check that X holds the features, or scale "
-                "it up if its values are smaller than 1e-150."
-            )
-        return cls(mean, np.where(constant, np.inf, np.sqrt(variance)))
+        constant = variance <= rounding * moments.mean**2 + (rounding * mean) ** 2
+        scale = np.where(constant, np.inf, np.sqrt(variance))
+        if isotropic and not constant.all():
+            sigma = np.diag(variance) if moments.diagonal else moments.covariance
+            scale = np.full_like(scale, np.sqrt((sigma**2).sum() / np.trace(sigma)))
+        return cls(mean, scale)
 
     @property
     def active(self):
@@ -196,13 +195,3 @@ class Units:
         coef = boundaries.coef / self.scale
         offset = coef @ self.mean if centered else 0.0
         return replace(boundaries, coef=coef, intercept=boundaries.intercept - offset)
-
-    def isotropic(self, total):
-        r"""One unit for all features, independent of a rotation and of adding zero features.
-
-        It is the standard deviation along principal directions, averaged over the variance:
-        :math:`\sqrt{\mathrm{tr}\,\Sigma^2 / \mathrm{tr}\,\Sigma}`.
-        """
-        covariance = total.covariance
-        unit = np.sqrt((covariance**2).sum() / np.trace(covariance))
-        return Units(self.mean, np.full_like(self.scale, unit))

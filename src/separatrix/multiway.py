@@ -5,9 +5,10 @@ from itertools import combinations
 
 import numpy as np
 
-from separatrix._sklearn import like, namespace_of
+from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix.result import SolverResult, Status
 
-__all__ = ["Boundaries", "one_vs_rest_code", "pairwise_code"]
+__all__ = ["Boundaries", "bisect", "one_vs_rest_code", "pairwise_code"]
 
 
 def pairwise_code(n_clusters):
@@ -54,6 +55,12 @@ class Boundaries:
     def n_clusters(self):
         """Number of clusters told apart."""
         return self.code.shape[1]
+
+    @classmethod
+    def of_steps(cls, steps, code):
+        """Boundaries from fitted `steps`, one for each row of `code`."""
+        coef = np.array([step.coef for step in steps])
+        return cls(coef, np.array([step.offset for step in steps]), code)
 
     @classmethod
     def nearest(cls, centers):
@@ -113,3 +120,74 @@ class Boundaries:
         return Boundaries(
             (sign[:, None] * self.coef)[rows], (sign * self.intercept)[rows], code[rows]
         )
+
+
+def bisect(problem, solve_two, n_clusters, *, progress, rng):
+    """Split in two, again and again, the cluster with the largest scatter.
+
+    Parameters
+    ----------
+    problem : MomentProblem
+        The data.
+    solve_two : callable
+        ``solve_two(problem, progress)`` solves for two clusters.
+    n_clusters : int
+        Number of clusters.
+    progress : Progress
+        Each split is a task of it.
+    rng : RandomState
+        Draws the rows that splits start from.
+
+    Returns
+    -------
+    result : SolverResult
+        With the partition as ``extras["partition"]``.
+    """
+    weights = to_numpy(problem.sample_weight)
+    weights = np.ones(problem.X.shape[0]) if weights is None else weights
+    labels = np.zeros(problem.X.shape[0], dtype=np.int32)
+    code = np.zeros((0, 1), np.int8)
+    splits = []
+    leaves = {0: problem}
+    while code.shape[1] < n_clusters and leaves:
+        leaf = max(leaves, key=lambda cluster: _scatter(leaves[cluster], problem.units))
+        task = progress.subtask("split", None)
+        split = solve_two(leaves.pop(leaf), task)
+        task.close(split.boundaries)
+        if split.status is Status.DEGENERATE:
+            continue
+        splits.append(split)
+        new = code.shape[1]
+        labels[(labels == leaf) & (to_numpy(split.labels) == 1)] = new
+        # whatever tells the leaf from the others tells its new half from them too
+        code = np.vstack([np.hstack([code, code[:, [leaf]]]), np.zeros((1, new + 1), np.int8)])
+        code[-1, [leaf, new]] = -1, 1
+        for child in (leaf, new):
+            part = problem.restricted(weights * (labels == child), rng)
+            if part.units.active.any():
+                leaves[child] = part
+    partition = problem.partition(n_clusters)
+    unsplit = np.zeros((len(code), n_clusters - code.shape[1]), np.int8)
+    boundaries = Boundaries(
+        np.concatenate([split.boundaries.coef for split in splits]),
+        np.concatenate([split.boundaries.intercept for split in splits]),
+        np.hstack([code, unsplit]),
+    )
+    partition.assign(boundaries)
+    rough = [split.status for split in splits if split.status is not Status.CONVERGED]
+    status = Status.DEGENERATE if unsplit.size else (rough or [Status.CONVERGED])[0]
+    return SolverResult(
+        partition.labels,
+        boundaries,
+        float(np.mean([split.objective for split in splits])),
+        [value for split in splits for value in split.history],
+        sum(split.n_iter for split in splits),
+        status,
+        {"partition": partition},
+    )
+
+
+def _scatter(part, units):
+    """Summed squared distances of the samples of `part` from their mean, in `units`."""
+    both = part.units.active & units.active
+    return part.total.weight * float(np.sum((part.units.scale[both] / units.scale[both]) ** 2))

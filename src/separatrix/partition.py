@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import like, namespace_of
-from separatrix.chunks import is_dask, map_chunks
+from separatrix._sklearn import namespace_of
+from separatrix.chunks import map_chunks
 from separatrix.moments import Moments, moments_of_chunk
 
 __all__ = ["Partition"]
@@ -14,7 +14,7 @@ def _take_rows(X, rows):
     return X[rows] if sp.issparse(X) else namespace_of(X)[0].take(X, rows, axis=0)
 
 
-def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, with_second):
+def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal):
     """Relabel one chunk; return its labels, how many changed, and what each cluster gained.
 
     Only clusters 0 to n_clusters - 2 are accounted for: the last one is the rest. `old` is None
@@ -27,7 +27,7 @@ def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, with_seco
     gains = []
     for cluster in range(n_clusters - 1):
         if n_moved == 0:
-            gains.append(Moments.zero(X.shape[1], with_second=with_second))
+            gains.append(Moments.zero(X.shape[1], diagonal=diagonal))
             continue
         joins = new == cluster
         changed = joins if old is None else joins != (old == cluster)
@@ -36,9 +36,7 @@ def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, with_seco
         if old is not None:
             turns = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
             signs = turns if signs is None else signs * xp.astype(turns, signs.dtype)
-        gains.append(
-            moments_of_chunk(_take_rows(X, rows), signs, shift=shift, with_second=with_second)
-        )
+        gains.append(moments_of_chunk(_take_rows(X, rows), signs, shift=shift, diagonal=diagonal))
     return new, n_moved, gains
 
 
@@ -57,27 +55,24 @@ class Partition:
     n_clusters : int
         Number of clusters.
     total : Moments
-        Moments of all rows about `shift`.
+        Moments of all rows about `shift`. Clusters keep second moments of the same form.
     shift : ndarray of shape (n_features,)
         Point that moments are taken about.
-    with_second : bool, default=True
-        Whether to keep second moments.
     """
 
-    def __init__(self, X, sample_weight, *, n_clusters, total, shift, with_second=True):
+    def __init__(self, X, sample_weight, *, n_clusters, total, shift):
         self.X = X
         self.sample_weight = sample_weight
         self.n_clusters = n_clusters
         self.total = total
         self.shift = shift
-        self.with_second = with_second
         self.labels = None
         self._gains = [
-            Moments.zero(X.shape[1], with_second=with_second) for _ in range(n_clusters - 1)
+            Moments.zero(X.shape[1], diagonal=total.diagonal) for _ in range(n_clusters - 1)
         ]
 
     def assign(self, rule):
-        """Relabel all rows by `rule`, given as labels or as `Boundaries`; return how many moved."""
+        """Relabel all rows by `rule`, labels or `Boundaries`; return how many moved."""
         boundaries, given = (rule, None) if hasattr(rule, "labels") else (None, rule)
         passes = map_chunks(
             _move_chunk,
@@ -88,7 +83,7 @@ class Partition:
             boundaries=boundaries,
             n_clusters=self.n_clusters,
             shift=self.shift,
-            with_second=self.with_second,
+            diagonal=self.total.diagonal,
             width=0 if boundaries is None else boundaries.code.shape[0],
         )
         labels, n_moved = [], 0
@@ -116,8 +111,10 @@ class Partition:
     @property
     def weights(self):
         """Total weight of each cluster."""
-        return np.array([self.moments([c]).weight for c in range(self.n_clusters)])
+        tracked = [gain.weight for gain in self._gains]
+        return np.array([*tracked, self.total.weight - sum(tracked)])
 
-    def as_rows(self, values):
-        """Move a NumPy array with one entry per sample to where the rows of the data live."""
-        return values if is_dask(self.X) else like(values, self.X)
+    @property
+    def empty(self):
+        """Mask of the clusters without samples, up to rounding of their weights."""
+        return self.weights <= 1e-12 * self.total.weight

@@ -10,14 +10,14 @@ __all__ = ["Iterations", "Progress", "SolverResult", "Status"]
 class Status(enum.Enum):
     """How a solver ended; the value is the sentence a user reads."""
 
-    CONVERGED = "The labels are a fixed point of the updates."
+    CONVERGED = "The labels are a fixed point of the updates, up to tol."
     STOPPED = "A callback stopped the fit."
     CYCLED = (
         "The label updates run in a cycle, so no labelling is a fixed point; the labels "
         "returned are those of one round of it. Another `reg`, `init` or `random_state` "
         "may avoid it."
     )
-    MAX_ITER = "The labels still changed after max_iter updates; increase max_iter."
+    MAX_ITER = "The labels still changed after max_iter updates; increase max_iter or tol."
     DEGENERATE = (
         "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
         "samples. Ask for fewer clusters, or try another `init` or `reg`."
@@ -69,7 +69,7 @@ class Iterations:
 
     def __init__(self, max_iter):
         self.max_iter = max_iter
-        self.history = []
+        self.history: list[float] = []
         self.status = Status.MAX_ITER
 
     def __iter__(self):

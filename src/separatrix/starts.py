@@ -91,7 +91,7 @@ def _principal_direction(X, weights):
 
 
 def _principal_split_centers(X, n_clusters, weights):
-    """Centres by cutting the widest cluster at its mean across its principal direction, repeatedly."""
+    """Centres by cutting the widest cluster through its mean, across its principal direction."""
     labels = np.zeros(X.shape[0], dtype=np.intp)
     squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
 

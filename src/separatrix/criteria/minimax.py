@@ -1,22 +1,38 @@
-"""The minimax probability machine: the direction that separates two sets of moments best."""
+"""The minimax probability machine: the hyperplane that separates two sets of moments best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, solve_triangular
 from scipy.optimize import brentq, minimize
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
-from separatrix._sklearn import like, namespace_of, to_numpy
-from separatrix.chunks import map_chunks
+from separatrix._sklearn import Interval, StrOptions, fit_context, like, namespace_of, to_numpy
+from separatrix.base import BoundaryPredictorMixin
+from separatrix.chunks import is_dask, map_chunks
+from separatrix.kernels import fit_kernel_map, scale_gamma
+from separatrix.moments import Moments, Units, total_moments
+from separatrix.multiway import Boundaries, pairwise_code
+from separatrix.partition import Partition
+from separatrix.starts import SAMPLE_SIZE, sample_rows
 
 __all__ = [
-    "Direction",
-    "ImplicitCovariances",
+    "MinimaxProbabilityMachine",
+    "MomentProblem",
+    "Sides",
     "minimax_direction",
-    "minimax_direction_by_passes",
+    "minimax_step",
+    "pairwise_kappa",
+    "separation_probability",
 ]
+
+# Beyond this many features a covariance matrix costs more than the passes that avoid it.
+WIDE = 2048
 
 
 @dataclass(frozen=True)
@@ -74,8 +90,8 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
     \sigma_+^2/\theta + \sigma_-^2/(1-\theta)` over shares :math:`0 < \theta < 1`, it is a concave
     problem in one variable,
 
-    .. math:: \kappa^2 = \max_\theta g(\theta), \qquad
-              g(\theta) = \delta^\top \Big(\frac{S_+}{\theta} + \frac{S_-}{1-\theta}\Big)^{-1} \delta .
+    .. math:: \kappa^2 = \max_\theta g(\theta), \qquad g(\theta) = \delta^\top
+              \Big(\frac{S_+}{\theta} + \frac{S_-}{1-\theta}\Big)^{-1} \delta .
 
     With :math:`S_+ + S_- = LL^\top` and :math:`A = L^{-1} S_+ L^{-\top}` the matrix is a function
     of A alone, whose eigenvalues lie in [0, 1]; a few steps of Lanczos' method started from
@@ -122,11 +138,12 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
 
     basis = np.empty((min(16, len(start)), len(start)))
     basis[0] = start / length
-    diagonal, off_diagonal = [], []
+    diagonal: list[float] = []
+    off_diagonal: list[float] = []
     for step in range(len(start)):
         v = basis[step]
         p = solve(S_plus @ solve(v, transposed=True))
-        diagonal.append(v @ p)
+        diagonal.append(float(v @ p))
         for _ in range(2):  # once is not enough to stay orthogonal to working precision
             p -= basis[: step + 1].T @ (basis[: step + 1] @ p)
         beta = np.linalg.norm(p)
@@ -139,7 +156,7 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
         residual = abs(1 / theta - 1 / (1 - theta)) * beta * abs(z[-1])
         if residual**2 <= tol * (masses @ damping) or beta <= 1e-14:
             break
-        off_diagonal.append(beta)
+        off_diagonal.append(float(beta))
         if step + 1 == len(start):
             break
         if step + 1 == len(basis):
@@ -258,3 +275,484 @@ def minimax_direction_by_passes(covariances, reg, *, start=None):
     w = found.x
     spread, _ = covariances.products(w)
     return Direction.along(w, difference, *(spread + reg * (w @ w)))
+
+
+def separation_probability(kappa):
+    """Minimum separation probability p = kappa^2 / (1 + kappa^2)."""
+    # written so that an infinite kappa gives 1 and not nan
+    with np.errstate(divide="ignore"):
+        return 1.0 / (1.0 + 1.0 / np.square(np.maximum(kappa, 0.0)))
+
+
+# --- samples and the two sets between which a hyperplane is sought ------------------------------
+
+
+@dataclass(frozen=True)
+class MomentProblem:
+    """Data with their overall moments, shared by all boundaries that are fitted to them.
+
+    Attributes
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        Features, after the kernel map if there is one.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights.
+    shift : ndarray of shape (n_features,)
+        Point that moments are taken about.
+    total : Moments
+        Moments of all rows about `shift`; of wide data only the diagonal.
+    units : Units
+        Units in which the paper's Lambda is the identity matrix.
+    reg : float
+        The paper's lambda.
+    isotropic : bool
+        Whether all features have one unit, as kernel features must: their axes mean nothing.
+    rows, row_weight : ndarray or sparse matrix, and ndarray or None
+        Rows that starts are found on, and their weights.
+    """
+
+    X: Any
+    sample_weight: Any
+    shift: np.ndarray
+    total: Moments
+    units: Units
+    reg: float
+    isotropic: bool
+    rows: Any
+    row_weight: Any
+
+    @classmethod
+    def of(cls, X, sample_weight, *, reg, isotropic, rng):
+        """Draw rows and sum the moments of `X`, in one pass over it."""
+        rows, row_weight = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
+        if sp.issparse(rows):  # a sparse matrix cannot be shifted
+            shift = np.zeros(X.shape[1])
+        else:
+            shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
+        total = total_moments(X, sample_weight, shift=shift, diagonal=X.shape[1] > WIDE)
+        if not (np.isfinite(total.first).all() and np.isfinite(total.second).all()):
+            raise ValueError(
+                "X contains NaN, infinity or values too large for their squares to be summed "
+                "in double precision; clean X or divide it by a large number."
+            )
+        units = Units.of(total, shift, isotropic=isotropic)
+        return cls(X, sample_weight, shift, total, units, reg, isotropic, rows, row_weight)
+
+    def check_varies(self):
+        """Refuse constant data."""
+        if not self.units.active.any():
+            raise ValueError(
+                f"X is constant: none of its {self.X.shape[1]} features varies beyond rounding, "
+                "so no boundary can separate clusters. Check that X holds the features, or scale "
+                "it up if its values are smaller than 1e-150."
+            )
+
+    def restricted(self, weights, rng):
+        """The problem of the samples of positive weight alone."""
+        return MomentProblem.of(
+            self.X, self.beside_rows(weights), reg=self.reg, isotropic=self.isotropic, rng=rng
+        )
+
+    @property
+    def is_sampled(self):
+        """Whether `rows` are a sample and not all rows of positive weight."""
+        return self.X.shape[0] > SAMPLE_SIZE
+
+    def sampled(self, rng):
+        """The problem of the sampled rows alone."""
+        return MomentProblem.of(
+            self.rows, self.row_weight, reg=self.reg, isotropic=self.isotropic, rng=rng
+        )
+
+    def beside_rows(self, values):
+        """Move a NumPy array with one entry per sample to where the rows of the data live."""
+        return values if is_dask(self.X) else like(values, self.X)
+
+    def partition(self, n_clusters):
+        """A partition of the rows that is yet to be assigned."""
+        return Partition(
+            self.X, self.sample_weight, n_clusters=n_clusters, total=self.total, shift=self.shift
+        )
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two unions of clusters, measured in the units of the samples of both.
+
+    Attributes
+    ----------
+    problem : MomentProblem
+        The data.
+    partition : Partition
+        The clusters.
+    side : ndarray of shape (n_clusters,)
+        1 for clusters of the positive side, -1 for the negative one, 0 for others.
+    plus, minus : Moments
+        Moments of the two sides.
+    units : Units
+        Units in which the total covariance of both sides is a correlation matrix.
+    """
+
+    problem: MomentProblem
+    partition: Partition
+    side: np.ndarray
+    plus: Moments
+    minus: Moments
+    units: Units
+
+    @classmethod
+    def of(cls, problem, partition, side):
+        """Sides that `side`, a row of a code, gives to the clusters of `partition`."""
+        plus, minus = (partition.moments(np.flatnonzero(side == sign)) for sign in (1, -1))
+        units = problem.units
+        if not side.all():
+            units = Units.of(plus + minus, problem.shift, isotropic=problem.isotropic)
+            # what subtraction leaves of a feature that is constant on both sides is no variance
+            gone = units.scale < 1e-7 * problem.units.scale
+            units = replace(units, scale=np.where(gone, np.inf, units.scale))
+        return cls(problem, partition, side, plus, minus, units)
+
+    def mean(self, moments):
+        """Mean in units."""
+        return (moments.mean + self.problem.shift - self.units.mean) / self.units.scale
+
+    @property
+    def difference(self):
+        """Mean of the positive side less mean of the negative one, in units."""
+        return self.mean(self.plus) - self.mean(self.minus)
+
+    def covariance(self, moments):
+        """Covariance with the ridge, in units, of the features that vary."""
+        active = self.units.active
+        scale = self.units.scale[active]
+        covariance = moments.covariance[np.ix_(active, active)] / np.outer(scale, scale)
+        covariance[np.diag_indices_from(covariance)] += self.problem.reg
+        return covariance
+
+    def implicit(self, *, merged=False):
+        """The covariances of both sides as products only; of their union if `merged`."""
+        xp, _ = namespace_of(self.partition.labels)
+        signs = np.abs(self.side) if merged else self.side
+        row_side = xp.take(
+            self.problem.beside_rows(signs), xp.astype(self.partition.labels, xp.int64)
+        )
+        moments = (self.plus + self.minus,) * 2 if merged else (self.plus, self.minus)
+        return ImplicitCovariances(
+            self.problem.X,
+            self.problem.sample_weight,
+            row_side,
+            self.units,
+            np.array([part.weight for part in moments]),
+            np.array([self.mean(part) for part in moments]),
+        )
+
+    def in_units(self, coef):
+        """Direction `coef` of raw features in units."""
+        return coef * np.where(self.units.active, self.units.scale, 0.0)
+
+    def hyperplane(self, w, origin):
+        """Normal and offset, for raw features, of w'x = origin in units."""
+        coef = w / self.units.scale
+        return coef, -float(coef @ self.units.mean) - origin
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fitted boundary and the value of the criterion for the labels it was fitted to."""
+
+    coef: np.ndarray
+    offset: float
+    value: float
+
+
+def minimax_between(sides, start=None):
+    """Direction of largest kappa between two sides, in their units."""
+    if sides.problem.total.diagonal:
+        if start is not None:
+            start = sides.in_units(start)
+        return minimax_direction_by_passes(sides.implicit(), sides.problem.reg, start=start)
+    active = sides.units.active
+    difference = sides.difference[active]
+    try:
+        found = minimax_direction(
+            sides.covariance(sides.plus), sides.covariance(sides.minus), difference
+        )
+    except LinAlgError:
+        raise ValueError(
+            f"reg={sides.problem.reg:g} leaves the covariances of two clusters of weights "
+            f"{sides.plus.weight:g} and {sides.minus.weight:g} singular in {len(difference)} "
+            "features, where the separation has no maximum; use a larger reg, such as 0.1, or "
+            "fewer features."
+        ) from None
+    coef = np.zeros(len(active))
+    coef[active] = found.coef
+    return replace(found, coef=coef)
+
+
+def minimax_step(sides, start=None):
+    """Minimax machine between two sides: direction and optimal offset.
+
+    The hyperplane lies kappa standard deviations from the mean of either side. `start` is a
+    normal to begin with, which only wide data need.
+    """
+    direction = minimax_between(sides, start)
+    origin = direction.coef @ sides.mean(sides.plus) - direction.kappa * direction.sigma[0]
+    coef, offset = sides.hyperplane(direction.coef, origin)
+    return Step(coef, offset, direction.kappa)
+
+
+def pairwise_matrix(code, values):
+    """Symmetric matrix of one value per pair of clusters; nan on the diagonal."""
+    matrix = np.full((code.shape[1], code.shape[1]), np.nan)
+    for side, value in zip(code, values, strict=True):
+        low, high = np.flatnonzero(side)
+        matrix[low, high] = matrix[high, low] = value
+    return matrix
+
+
+def pairwise_kappa(problem, partition):
+    """Separation kappa of each pair of clusters; nan for empty ones and on the diagonal."""
+    code = pairwise_code(partition.n_clusters)
+    empty = partition.empty
+    values = [
+        np.nan
+        if empty[side != 0].any()
+        else minimax_between(Sides.of(problem, partition, side)).kappa
+        for side in code
+    ]
+    return pairwise_matrix(code, values)
+
+
+# --- the classifier -----------------------------------------------------------------------------
+
+KERNEL_CONSTRAINTS = {
+    "reg": [Interval(Real, 0, None, closed="left")],
+    "kernel": [
+        StrOptions(
+            {"linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed"}
+        ),
+        callable,
+    ],
+    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
+    "degree": [Interval(Real, 1, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
+class KernelFeaturesMixin(BoundaryPredictorMixin):
+    """From validated samples to the features and the problem of the criterion."""
+
+    reg: float
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    n_components: int
+
+    def _problem(self, X, sample_weight, rng):
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "kernel='precomputed' needs X to be the square matrix of kernel values between "
+                f"the samples, got shape {X.shape}; pass kernel='linear' for a feature matrix."
+            )
+        self._feature_map = None
+        if self.kernel != "linear":
+            self._feature_map = self._fit_feature_map(X, sample_weight, rng)
+        isotropic = self._feature_map is not None
+        return MomentProblem.of(
+            self._features(X), sample_weight, reg=self.reg, isotropic=isotropic, rng=rng
+        )
+
+    def _fit_feature_map(self, X, sample_weight, rng):
+        if self.kernel == "precomputed":
+            if sp.issparse(X) or is_dask(X):
+                raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
+            X = to_numpy(X)
+            scale = np.abs(X).max()
+            if np.abs(X - X.T).max() > 1e-6 * scale:
+                raise ValueError(
+                    "kernel='precomputed' needs a symmetric matrix, but X differs from its "
+                    f"transpose by {np.abs(X - X.T).max():.3g} where its largest value is "
+                    f"{scale:.3g}."
+                )
+            rows, params = X, {}
+        else:
+            rows, _ = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
+            gamma = scale_gamma(rows) if self.gamma == "scale" else self.gamma
+            params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        if callable(self.kernel):
+            params = {}
+        return fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=self.n_components)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.array_api_support = self.kernel == "linear"
+        return tags
+
+
+class MinimaxProbabilityMachine(KernelFeaturesMixin, ClassifierMixin, BaseEstimator):
+    """Classifier with the best worst-case accuracy for given class means and covariances.
+
+    Of all hyperplanes it takes the one for which the probability of a correct side, in the worst
+    case over all distributions with the means and covariances of the classes, is largest [1]_.
+    More than two classes are told apart by one hyperplane per pair.
+
+    Parameters
+    ----------
+    reg : float, default=0.1
+        Weight of the total variances that are added to the covariances of each class.
+    kernel : str or callable, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
+        function of two samples. Other kernels than the linear one work through at most
+        `n_components` features and have no `coef_`.
+    gamma : float or "scale", default="scale"
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()).
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    n_components : int, default=300
+        Largest rank of a nonlinear kernel's features.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples that span the kernel features, if there are more than 20,000.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    separation_probability_ : float
+        Guaranteed share of correct sides of the worst pair of classes, for distributions with
+        the moments of the training data.
+    pairwise_separation_ : array of shape (n_classes, n_classes)
+        The same for each pair; nan on the diagonal.
+    coef_ : array of shape (n_boundaries, n_features)
+        Normals of the hyperplanes, for the linear kernel.
+    intercept_ : array of shape (n_boundaries,)
+        Offsets of the hyperplanes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    MaximinSeparationClustering : Finds the labels too.
+
+    References
+    ----------
+    .. [1] G. R. G. Lanckriet, L. El Ghaoui, C. Bhattacharyya, M. I. Jordan, "A robust minimax
+       approach to classification", Journal of Machine Learning Research 3, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import MinimaxProbabilityMachine
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MinimaxProbabilityMachine().fit(X, y)
+    >>> model.score(X, y) > model.separation_probability_
+    True
+    """
+
+    _parameter_constraints: dict = {**KERNEL_CONSTRAINTS}
+
+    def __init__(
+        self,
+        *,
+        reg=0.1,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        n_components=300,
+        random_state=None,
+    ):
+        self.reg = reg
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the hyperplanes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        X = self._validate_X(X, reset=True)
+        codes = self._class_codes(X, y)
+        sample_weight = self._validate_weights(X, sample_weight)
+        n_classes = len(self.classes_)
+        weights = to_numpy(sample_weight)
+        present = np.bincount(codes, weights=weights, minlength=n_classes) > 0
+        if n_classes < 2 or not present.all():
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in y, each with "
+                f"positive weight; got {int(present.sum())} class of {n_classes}."
+            )
+        problem = self._problem(X, sample_weight, check_random_state(self.random_state))
+        partition = problem.partition(n_classes)
+        partition.assign(problem.beside_rows(codes.astype(np.int32)))
+        code = pairwise_code(n_classes)
+        steps = [minimax_step(Sides.of(problem, partition, side)) for side in code]
+        self._set_boundaries(Boundaries.of_steps(steps, code), X)
+        separation = separation_probability(pairwise_matrix(code, [s.value for s in steps]))
+        self.pairwise_separation_ = separation if is_dask(X) else like(separation, X)
+        self.separation_probability_ = float(np.nanmin(separation))
+        return self
+
+    def _class_codes(self, X, y):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if is_dask(y):
+            y = y.compute()
+        y = column_or_1d(to_numpy(y), warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        if y.shape[0] != X.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]}, "
+                f"y has {y.shape[0]}."
+            )
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes
+
+    def predict(self, X):
+        """Class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Classes. Lazy for a dask array.
+        """
+        codes = self._predict_codes(X)
+        if is_dask(codes):
+            return codes.map_blocks(self.classes_.take, dtype=self.classes_.dtype)
+        if np.issubdtype(self.classes_.dtype, np.number):
+            xp, _ = namespace_of(codes)
+            return xp.take(like(self.classes_, codes), xp.astype(codes, xp.int64))
+        return self.classes_[to_numpy(codes)]

@@ -1,536 +1,35 @@
 """Maximin separation probability clustering: the labelling a minimax machine separates best."""
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import column_or_1d
 
-from separatrix._sklearn import Interval, StrOptions, fit_context, like, namespace_of, to_numpy
+from separatrix._sklearn import StrOptions, like, namespace_of, to_numpy
 from separatrix.balance import lower_bound_cut
-from separatrix.base import (
-    BaseDiscriminativeClustering,
-    BoundaryPredictorMixin,
-    number_clusters,
-)
-from separatrix.chunks import is_dask, map_chunks
+from separatrix.base import BaseDiscriminativeClustering, number_clusters
+from separatrix.chunks import map_chunks
 from separatrix.criteria.minimax import (
-    Direction,
-    ImplicitCovariances,
-    minimax_direction,
-    minimax_direction_by_passes,
+    KERNEL_CONSTRAINTS,
+    KernelFeaturesMixin,
+    Sides,
+    Step,
+    minimax_between,
+    minimax_step,
+    pairwise_kappa,
+    separation_probability,
 )
-from separatrix.kernels import fit_kernel_map, scale_gamma
-from separatrix.moments import Units, total_moments
-from separatrix.multiway import Boundaries, one_vs_rest_code, pairwise_code
-from separatrix.partition import Partition
-from separatrix.result import SolverResult, Status
-from separatrix.starts import SAMPLE_SIZE, kmeans_start, random_start, sample_rows
+from separatrix.multiway import Boundaries, bisect, one_vs_rest_code, pairwise_code
+from separatrix.result import Progress, SolverResult, Status
+from separatrix.starts import kmeans_start, random_start
 
-__all__ = ["MaximinSeparationClustering", "MinimaxProbabilityMachine", "separation_probability"]
+__all__ = ["MaximinSeparationClustering", "solve_eigenvector", "solve_separation"]
 
-# Beyond this many features a covariance matrix costs more than the passes that avoid it.
-WIDE = 2048
 
-
-def separation_probability(kappa):
-    """Minimum separation probability p = kappa^2 / (1 + kappa^2)."""
-    kappa = max(kappa, 0.0)
-    return kappa**2 / (1 + kappa**2) if np.isfinite(kappa) else 1.0
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Data, their overall moments and the units that the criterion measures in.
-
-    Attributes
-    ----------
-    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
-        Features, after the kernel map if there is one.
-    sample_weight : array of shape (n_samples,) or None
-        Nonnegative weights.
-    shift : ndarray of shape (n_features,)
-        Point that moments are taken about.
-    total : Moments
-        Moments of all rows about `shift`; of wide data without the second ones.
-    units : Units
-        Units in which the paper's Lambda is the identity matrix.
-    reg : float
-        The paper's lambda.
-    rows, row_weight : ndarray or sparse matrix, and ndarray or None
-        Rows that starts are found on.
-    """
-
-    X: Any
-    sample_weight: Any
-    shift: np.ndarray
-    total: Any
-    units: Units
-    reg: float
-    rows: Any
-    row_weight: Any
-    isotropic: bool
-
-    @classmethod
-    def of(cls, X, sample_weight, *, reg, isotropic, rng):
-        """Take the sample and the total moments of `X`, in one pass over it.
-
-        `isotropic` asks for one unit for all features, since the axes of kernel features have no
-        meaning of their own.
-        """
-        rows, row_weight = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
-        n_features = X.shape[1]
-        if sp.issparse(rows):  # a sparse matrix cannot be shifted
-            shift = np.zeros(n_features)
-        else:
-            shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
-        wide = n_features > WIDE
-        total = total_moments(X, sample_weight, shift=shift, diagonal=wide)
-        units = Units.from_total(total, shift)
-        if isotropic:
-            units = units.isotropic(total)
-        if wide:
-            total = replace(total, second=None)
-        return cls(X, sample_weight, shift, total, units, reg, rows, row_weight, isotropic)
-
-    def restricted(self, weights, rng):
-        """The problem of the samples of positive weight alone; None if they are all equal."""
-        try:
-            return Problem.of(
-                self.X, self.beside_rows(weights), reg=self.reg, isotropic=self.isotropic, rng=rng
-            )
-        except ValueError:  # constant data; anything else was refused for the whole
-            return None
-
-    def beside_rows(self, values):
-        """Move a NumPy array with one entry per sample to where the rows of the data live."""
-        return values if is_dask(self.X) else like(values, self.X)
-
-    @property
-    def wide(self):
-        """Whether covariance matrices are avoided."""
-        return self.total.second is None
-
-    def partition(self, n_clusters):
-        """An empty partition of the rows."""
-        return Partition(
-            self.X,
-            self.sample_weight,
-            n_clusters=n_clusters,
-            total=self.total,
-            shift=self.shift,
-            with_second=not self.wide,
-        )
-
-    def mean(self, moments):
-        """Mean in units."""
-        return (moments.mean + self.shift - self.units.mean) / self.units.scale
-
-    def covariance(self, moments):
-        """Covariance with the ridge, in units, of the features that vary."""
-        active = self.units.active
-        scale = self.units.scale[active]
-        covariance = moments.covariance[np.ix_(active, active)] / np.outer(scale, scale)
-        covariance[np.diag_indices_from(covariance)] += self.reg
-        return covariance
-
-    def implicit(self, partition, side_of_cluster):
-        """The same covariances as products only."""
-        plus, minus = (
-            partition.moments(np.flatnonzero(side_of_cluster == sign)) for sign in (1, -1)
-        )
-        xp, _ = namespace_of(partition.labels)
-        table = self.beside_rows(side_of_cluster)
-        side = xp.take(table, xp.astype(partition.labels, xp.int64))
-        return ImplicitCovariances(
-            self.X,
-            self.sample_weight,
-            side,
-            self.units,
-            np.array([plus.weight, minus.weight]),
-            np.array([self.mean(plus), self.mean(minus)]),
-        )
-
-    def boundary(self, w, origin):
-        """Normal and offset, for raw features, of the hyperplane w'x = origin in units."""
-        coef = w / self.units.scale
-        return coef, -float(coef @ self.units.mean) - origin
-
-
-# --- the step: a direction between two unions of clusters -----------------------------------
-
-
-def _minimax(problem, partition, side, start=None):
-    """Direction of largest kappa between the two sides, by the minimax probability machine."""
-    if problem.wide:
-        covariances = problem.implicit(partition, side)
-        return minimax_direction_by_passes(covariances, problem.reg, start=start)
-    plus, minus = (partition.moments(np.flatnonzero(side == sign)) for sign in (1, -1))
-    active = problem.units.active
-    difference = (problem.mean(plus) - problem.mean(minus))[active]
-    try:
-        found = minimax_direction(problem.covariance(plus), problem.covariance(minus), difference)
-    except LinAlgError:
-        raise ValueError(
-            f"reg={problem.reg:g} leaves the covariances of two clusters of weights "
-            f"{plus.weight:g} and {minus.weight:g} singular in {len(difference)} features, where "
-            "the separation has no maximum; use a larger reg, such as 0.1, or fewer features."
-        ) from None
-    coef = np.zeros(len(active))
-    coef[active] = found.coef
-    return replace(found, coef=coef)
-
-
-def _minimax_boundary(problem, partition, side, start):
-    """Minimax machine between the two sides: direction and optimal offset."""
-    direction = _minimax(problem, partition, side, start)
-    mean = problem.mean(partition.moments(np.flatnonzero(side == 1)))
-    # the hyperplane lies kappa standard deviations from the mean of either side
-    origin = direction.coef @ mean - direction.kappa * direction.sigma[0]
-    return direction, problem.boundary(direction.coef, origin), direction.kappa
-
-
-def _project_chunk(X, *, coef):
-    return to_numpy(X @ (coef if sp.issparse(X) else like(coef, X)))
-
-
-def _lower_bound_boundary(problem, partition, side, start):
-    """Maximise the lower bound (4) over the direction, by (5), and then over the cut."""
-    plus, minus = (partition.moments(np.flatnonzero(side == sign)) for sign in (1, -1))
-    difference = problem.mean(plus) - problem.mean(minus)
-    if problem.wide:
-        union = problem.implicit(partition, np.abs(side))
-
-        def product(v):
-            return union.products(v.ravel())[1][0] + problem.reg * v.ravel()
-
-        n_features = len(difference)
-        operator = LinearOperator((n_features, n_features), matvec=product, dtype=np.float64)
-        w, _ = cg(operator, difference, x0=start, rtol=1e-8, maxiter=500)
-        spread = float(w @ product(w))
-    else:
-        active = problem.units.active
-        T = problem.covariance(plus + minus)
-        w = np.zeros(len(active))
-        w[active] = cho_solve(cho_factor(T, lower=True), difference[active])
-        spread = float(w[active] @ T @ w[active])
-    w, spread = w / np.sqrt(spread), 1.0
-    coef, offset = problem.boundary(w, 0.0)
-    projections = np.concatenate(list(map_chunks(_project_chunk, problem.X, coef=coef))) + offset
-    inside = side[to_numpy(partition.labels)] != 0
-    weights = to_numpy(problem.sample_weight)
-    threshold, bound = lower_bound_cut(
-        projections[inside], None if weights is None else weights[inside], spread
-    )
-    if np.isnan(threshold):
-        threshold = 0.5 * float(w @ (problem.mean(plus) + problem.mean(minus)))
-    # unit spread of the two sides together; halves would be a guess where none is computed
-    direction = Direction(w, float(np.sqrt(bound)), (0.5, 0.5))
-    return direction, (coef, offset - threshold), direction.kappa
-
-
-_STEPS = {"mpm": _minimax_boundary, "gep": _lower_bound_boundary}
-
-
-# --- the driver -------------------------------------------------------------------------------
-
-
-def solve_separation(problem, start, *, solver, code, max_iter, progress):
-    r"""Alternate between the boundaries of a labelling and the labelling of the boundaries.
-
-    .. math:: \max_{y, w} \; \kappa = \frac{|w^\top(\mu_1 - \mu_2)|}
-              {\sum_k \sqrt{w^\top (\Sigma_k + \lambda\Lambda) w}}
-
-    Eq. (3) of the paper, by its Approach 1 (`solver="mpm"`) or by Approach 2, the lower bound
-    (4) (`solver="gep"`). For more than two clusters each row of `code` is one such problem, and
-    samples go to the cluster with the largest smallest margin.
-
-    The paper stops "until converge". Approach 1 is not monotone and can return to a labelling it
-    has left; that is noticed by an objective and cluster weights seen before.
-
-    Parameters
-    ----------
-    problem : Problem
-        The data.
-    start : Boundaries or array of shape (n_samples,)
-        Starting labels, or the rule that makes them.
-    solver : {"mpm", "gep"}
-        Step.
-    code : ndarray of shape (n_boundaries, n_clusters)
-        Clusters on either side of each boundary.
-    max_iter : int
-        Most passes over the data.
-    progress : Progress
-        Where the loop counter comes from.
-
-    Returns
-    -------
-    result : SolverResult
-        With the partition as ``extras["partition"]``.
-    """
-    step = _STEPS[solver]
-    partition = problem.partition(code.shape[1])
-    # 0) label all rows by the start
-    partition.assign(start)
-    iterations = progress.iterations(max_iter)
-    seen = set()
-    directions = [None] * len(code)
-    boundaries = None
-    for _ in iterations:
-        # 1) stop where a cluster ran empty: it has no moments, and no boundary
-        if (partition.weights <= 1e-12 * problem.total.weight).any():
-            iterations.status = Status.DEGENERATE
-            boundaries = start if boundaries is None else boundaries
-            break
-        # 2) boundaries of the labels
-        steps = [
-            step(problem, partition, side, None if last is None else last.coef)
-            for side, last in zip(code, directions, strict=True)
-        ]
-        directions = [direction for direction, _, _ in steps]
-        boundaries = Boundaries(
-            np.array([coef for _, (coef, _), _ in steps]),
-            np.array([offset for _, (_, offset), _ in steps]),
-            code,
-        )
-        objective = float(np.mean([value for _, _, value in steps]))
-        iterations.record(objective, boundaries)
-        # 3) labels of the boundaries
-        if partition.assign(boundaries) == 0:
-            iterations.status = Status.CONVERGED
-            break
-        fingerprint = (f"{objective:.10e}", tuple(np.round(partition.weights, 9)))
-        if fingerprint in seen:
-            iterations.status = Status.CYCLED
-            break
-        seen.add(fingerprint)
-    if (partition.weights <= 1e-12 * problem.total.weight).any():
-        iterations.status = Status.DEGENERATE
-    return SolverResult(
-        partition.labels,
-        boundaries,
-        iterations.history[-1] if iterations.history else 0.0,
-        iterations.history,
-        max(1, iterations.n_iter),
-        iterations.status,
-        {"partition": partition},
-    )
-
-
-def _leading_direction(problem):
-    """Leading principal direction, in units: the first eigenvector of the correlation matrix."""
-    if not problem.wide:
-        correlation = problem.covariance(problem.total)
-        last = len(correlation) - 1
-        w = np.zeros(len(problem.units.active))
-        w[problem.units.active] = eigh(correlation, subset_by_index=[last, last])[1][:, 0]
-        return w
-    n_samples, n_features = problem.X.shape
-    everyone = problem.beside_rows(np.ones(n_samples, dtype=np.int8))
-    mean = problem.mean(problem.total)
-    implicit = ImplicitCovariances(
-        problem.X,
-        problem.sample_weight,
-        everyone,
-        problem.units,
-        np.array([problem.total.weight, 0.0]),
-        np.array([mean, mean]),
-    )
-    operator = LinearOperator(
-        (n_features, n_features), matvec=lambda v: implicit.products(v.ravel())[1][0]
-    )
-    start = problem.units.active / np.sqrt(problem.units.active.sum())
-    return eigsh(operator, k=1, v0=start, tol=1e-6)[1][:, 0]
-
-
-def eigenvector_boundary(problem):
-    r"""Boundary of Approach 3: across the leading eigenvector, through the mean.
-
-    Theorem 3 relaxes the labels to the leading eigenvector of
-    :math:`X(X^\top X + \lambda\Lambda)^{-1}X^\top`. In units where :math:`\Lambda = I` that matrix
-    has the left singular vectors of X whatever lambda is, so the relaxed labels are the first
-    principal component of the correlation matrix. The paper then takes the sign of
-    :math:`XX^\top q`, which depends on the scale of the features; the sign of :math:`Xv` with the
-    eigenvector v, on standardised X, does not.
-    """
-    coef, offset = problem.boundary(_leading_direction(problem), 0.0)
-    return Boundaries(coef[None], np.array([offset]), pairwise_code(2))
-
-
-def solve_eigenvector(problem, *, progress):
-    """Approach 3 of the paper, `solver="eig"`: one eigenvector, no iteration."""
-    partition = problem.partition(2)
-    iterations = progress.iterations(1)
-    for _ in iterations:
-        boundaries = eigenvector_boundary(problem)
-        partition.assign(boundaries)
-        kappa = _minimax(problem, partition, boundaries.code[0]).kappa
-        iterations.record(kappa, boundaries)
-    return SolverResult(
-        partition.labels,
-        boundaries,
-        kappa,
-        iterations.history,
-        1,
-        Status.CONVERGED,
-        {"partition": partition},
-    )
-
-
-def solve_bisection(problem, solve_two, n_clusters, *, progress, rng):
-    """Split in two, again and again, the cluster with the largest scatter.
-
-    Parameters
-    ----------
-    problem : Problem
-        The data.
-    solve_two : callable
-        ``solve_two(problem, progress)`` solves for two clusters.
-    n_clusters : int
-        Number of clusters.
-    progress : Progress
-        Each split is a task of it.
-    rng : RandomState
-        Draws the rows that splits start from.
-
-    Returns
-    -------
-    result : SolverResult
-        With the partition as ``extras["partition"]``.
-    """
-    weights = to_numpy(problem.sample_weight)
-    weights = np.ones(problem.X.shape[0]) if weights is None else weights
-    labels = np.zeros(problem.X.shape[0], dtype=np.int32)
-    code = np.zeros((0, 1), np.int8)
-    splits = []
-    leaves = {0: problem}
-    while code.shape[1] < n_clusters and leaves:
-        leaf = max(leaves, key=lambda cluster: _scatter(leaves[cluster], problem.units))
-        task = progress.subtask("split", None)
-        split = solve_two(leaves.pop(leaf), task)
-        task.close(split.boundaries)
-        if split.status is Status.DEGENERATE:
-            continue
-        splits.append(split)
-        new = code.shape[1]
-        labels[(labels == leaf) & (to_numpy(split.labels) == 1)] = new
-        # whatever tells the leaf from the others tells its new half from them too
-        code = np.vstack([np.hstack([code, code[:, [leaf]]]), np.zeros((1, new + 1), np.int8)])
-        code[-1, [leaf, new]] = -1, 1
-        for child in (leaf, new):
-            part = problem.restricted(weights * (labels == child), rng)
-            if part is not None:
-                leaves[child] = part
-    partition = problem.partition(n_clusters)
-    unsplit = np.zeros((len(code), n_clusters - code.shape[1]), np.int8)
-    boundaries = Boundaries(
-        np.concatenate([split.boundaries.coef for split in splits]),
-        np.concatenate([split.boundaries.intercept for split in splits]),
-        np.hstack([code, unsplit]),
-    )
-    partition.assign(boundaries)
-    rough = [split.status for split in splits if split.status is not Status.CONVERGED]
-    status = Status.DEGENERATE if unsplit.size else (rough or [Status.CONVERGED])[0]
-    return SolverResult(
-        partition.labels,
-        boundaries,
-        float(np.mean([split.objective for split in splits])),
-        [value for split in splits for value in split.history],
-        sum(split.n_iter for split in splits),
-        status,
-        {"partition": partition},
-    )
-
-
-def _scatter(part, units):
-    """Summed squared distances of the samples of `part` from their mean, in `units`."""
-    both = part.units.active & units.active
-    return part.total.weight * float(np.sum((part.units.scale[both] / units.scale[both]) ** 2))
-
-
-def pairwise_kappa(problem, partition):
-    """Separation kappa of each pair of clusters; nan for empty ones and on the diagonal."""
-    kappa = np.full((partition.n_clusters, partition.n_clusters), np.nan)
-    present = partition.weights > 1e-12 * problem.total.weight
-    for side in pairwise_code(partition.n_clusters):
-        pair = np.flatnonzero(side)
-        if present[pair].all():
-            found = _minimax(problem, partition, side).kappa
-            kappa[pair[0], pair[1]] = kappa[pair[1], pair[0]] = found
-    return kappa
-
-
-# --- the estimators -----------------------------------------------------------------------------
-
-_KERNEL_CONSTRAINTS = {
-    "reg": [Interval(Real, 0, None, closed="left")],
-    "kernel": [
-        StrOptions(
-            {"linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed"}
-        ),
-        callable,
-    ],
-    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-    "degree": [Interval(Real, 1, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "n_components": [Interval(Integral, 1, None, closed="left")],
-    "random_state": ["random_state"],
-}
-
-
-class _KernelFeaturesMixin:
-    """From validated samples to the features and the problem of the criterion."""
-
-    def _problem(self, X, sample_weight, rng):
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "kernel='precomputed' needs X to be the square matrix of kernel values between "
-                f"the samples, got shape {X.shape}; pass kernel='linear' for a feature matrix."
-            )
-        self._feature_map = None
-        if self.kernel != "linear":
-            self._feature_map = self._fit_feature_map(X, sample_weight, rng)
-        isotropic = self._feature_map is not None
-        return Problem.of(
-            self._features(X), sample_weight, reg=self.reg, isotropic=isotropic, rng=rng
-        )
-
-    def _fit_feature_map(self, X, sample_weight, rng):
-        if self.kernel == "precomputed":
-            if sp.issparse(X) or is_dask(X):
-                raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
-            X = to_numpy(X)
-            scale = np.abs(X).max()
-            if np.abs(X - X.T).max() > 1e-6 * scale:
-                raise ValueError(
-                    "kernel='precomputed' needs a symmetric matrix, but X differs from its "
-                    f"transpose by {np.abs(X - X.T).max():.3g} where its largest value is "
-                    f"{scale:.3g}."
-                )
-            rows, params = X, {}
-        else:
-            rows, _ = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
-            gamma = scale_gamma(rows) if self.gamma == "scale" else self.gamma
-            params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        if callable(self.kernel):
-            params = {}
-        return fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=self.n_components)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.array_api_support = self.kernel == "linear"
-        return tags
-
-
-class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeClustering):
+class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
     """Clusters that a linear boundary separates with the highest guaranteed probability.
 
     Each candidate clustering is judged by the minimum separation probability: the share of each
@@ -572,12 +71,16 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
         Start: k-means on X, or a start that does not depend on the scale of the features (the
         leading eigenvector of the correlation matrix, for more than two clusters k-means on
         standardised features), or the nearest of random samples, or labels from 0. For more than
-        20,000 samples it is found on a random sample of them. Ignored by `solver="eig"`.
+        20,000 samples the start is found, and improved, on a random sample of them. Ignored by
+        `solver="eig"`.
     n_init : int, default=1
         Number of starts, of which the best objective is kept. The first k-means start is
         deterministic, further ones are k-means++ runs.
     max_iter : int, default=100
         Most updates of the labels from one start.
+    tol : float, default=1e-4
+        Stop when an update changes the clusters of at most this share of the samples; zero asks
+        for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
         Draws samples and restarts. The default of one start on up to 20,000 samples is
         deterministic.
@@ -636,7 +139,7 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
 
     _parameter_constraints: dict = {
         **BaseDiscriminativeClustering._parameter_constraints,
-        **_KERNEL_CONSTRAINTS,
+        **KERNEL_CONSTRAINTS,
         "solver": [StrOptions({"mpm", "gep", "eig"})],
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
@@ -657,6 +160,7 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
         init="k-means",
         n_init=1,
         max_iter=100,
+        tol=1e-4,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -671,6 +175,7 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
     def _prepare(self, X, sample_weight, rng):
@@ -682,7 +187,9 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
                     f"n_clusters={self.n_clusters} clusters finds its own starts."
                 )
             self._check_init_labels(X, sample_weight)
-        return self._problem(X, sample_weight, rng)
+        problem = self._problem(X, sample_weight, rng)
+        problem.check_varies()
+        return problem
 
     def _resolved_multiway(self):
         if self.multiway == "auto":
@@ -732,22 +239,31 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
         return self._alternate(problem, pairwise_code(2), progress, restart, rng)
 
     def _alternate(self, problem, code, progress, restart, rng):
+        def solve(part, start, progress):
+            return solve_separation(
+                part,
+                start,
+                solver=self.solver,
+                code=code,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
+
         start = self._start(problem, code.shape[1], restart, rng)
-        return solve_separation(
-            problem,
-            start,
-            solver=self.solver,
-            code=code,
-            max_iter=self.max_iter,
-            progress=progress,
-        )
+        if isinstance(self.init, str) and problem.is_sampled:
+            # iterations on the sample cost next to nothing and leave few for all the data
+            rough = solve(problem.sampled(rng), start, Progress())
+            if rough.status is not Status.DEGENERATE:
+                start = rough.boundaries
+        return solve(problem, start, progress)
 
     def _fit_once(self, problem, restart, progress, rng):
         multiway = self._resolved_multiway()
         if self.n_clusters == 2:
             result = self._solve_two(problem, progress, restart, rng)
         elif multiway == "bisection":
-            result = solve_bisection(
+            result = bisect(
                 problem,
                 lambda part, task: self._solve_two(part, task, restart, rng),
                 self.n_clusters,
@@ -764,8 +280,8 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
         """The result with clusters in order of size, and its separation probabilities."""
         partition = result.extras["partition"]
         order = number_clusters(result.labels, partition.weights)
-        kappa = pairwise_kappa(problem, partition)[np.ix_(order, order)]
-        separation = np.where(np.isnan(kappa), np.nan, kappa**2 / (1 + kappa**2))
+        separation = separation_probability(pairwise_kappa(problem, partition))
+        separation = separation[np.ix_(order, order)]
         xp, _ = namespace_of(result.labels)
         rank = problem.beside_rows(np.argsort(order))
         return replace(
@@ -782,176 +298,174 @@ class MaximinSeparationClustering(_KernelFeaturesMixin, BaseDiscriminativeCluste
         return {"pairwise_separation_": np.full((1, 1), np.nan), "separation_probability_": np.nan}
 
 
-class MinimaxProbabilityMachine(
-    _KernelFeaturesMixin, BoundaryPredictorMixin, ClassifierMixin, BaseEstimator
-):
-    """Classifier with the best worst-case accuracy for given class means and covariances.
+# --- the drivers --------------------------------------------------------------------------------
 
-    Of all hyperplanes it takes the one for which the probability of a correct side, in the worst
-    case over all distributions with the means and covariances of the classes, is largest [1]_.
-    More than two classes are told apart by one hyperplane per pair.
+
+def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
+    r"""Alternate between the boundaries of a labelling and the labelling of the boundaries.
+
+    .. math:: \max_{y, w} \; \kappa = \frac{|w^\top(\mu_1 - \mu_2)|}
+              {\sum_k \sqrt{w^\top (\Sigma_k + \lambda\Lambda) w}}
+
+    Eq. (3) of the paper, by its Approach 1 (`solver="mpm"`) or by Approach 2, the lower bound
+    (4) (`solver="gep"`). For more than two clusters each row of `code` is one such problem
+    between the samples of two sides, and samples go to the cluster with the largest smallest
+    margin.
+
+    The paper stops "until converge". Approach 1 is not monotone and can return to a labelling it
+    has left; an objective seen before, with the same cluster weights, tells.
 
     Parameters
     ----------
-    reg : float, default=0.1
-        Weight of the total variances that are added to the covariances of each class.
-    kernel : str or callable, default="linear"
-        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. Other kernels than the linear one work through at most
-        `n_components` features and have no `coef_`.
-    gamma : float or "scale", default="scale"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()).
-    degree : float, default=3
-        Degree of the polynomial kernel.
-    coef0 : float, default=1
-        Constant of the polynomial and the sigmoid kernel.
-    n_components : int, default=300
-        Largest rank of a nonlinear kernel's features.
-    random_state : int, RandomState instance or None, default=None
-        Draws the samples that span the kernel features, if there are more than 20,000.
+    problem : MomentProblem
+        The data.
+    start : Boundaries or array of shape (n_samples,)
+        Starting labels, or the rule that makes them.
+    solver : {"mpm", "gep"}
+        Step.
+    code : ndarray of shape (n_boundaries, n_clusters)
+        Clusters on either side of each boundary.
+    max_iter : int
+        Most passes over the data.
+    tol : float
+        Share of the samples that may still change clusters at the end.
+    progress : Progress
+        Where the loop counter comes from.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    separation_probability_ : float
-        Guaranteed share of correct sides of the worst pair of classes, for distributions with
-        the moments of the training data.
-    pairwise_separation_ : array of shape (n_classes, n_classes)
-        The same for each pair; nan on the diagonal.
-    coef_ : array of shape (n_boundaries, n_features)
-        Normals of the hyperplanes, for the linear kernel.
-    intercept_ : array of shape (n_boundaries,)
-        Offsets of the hyperplanes.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where X has them.
-
-    See Also
-    --------
-    MaximinSeparationClustering : Finds the labels too.
-
-    References
-    ----------
-    .. [1] G. R. G. Lanckriet, L. El Ghaoui, C. Bhattacharyya, M. I. Jordan, "A robust minimax
-       approach to classification", Journal of Machine Learning Research 3, 2003.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from separatrix import MinimaxProbabilityMachine
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = MinimaxProbabilityMachine().fit(X, y)
-    >>> model.score(X, y) > model.separation_probability_
-    True
+    Returns
+    -------
+    result : SolverResult
+        With the partition as ``extras["partition"]``.
     """
+    fit_boundary = {"mpm": minimax_step, "gep": lower_bound_step}[solver]
+    # 0) label all rows by the start
+    partition = problem.partition(code.shape[1])
+    partition.assign(start)
+    boundaries = start
+    normals = [None] * len(code)
+    seen = set()
+    iterations = progress.iterations(max_iter)
+    for _ in iterations:
+        # 1) a cluster that ran empty has no moments, and no boundary
+        if partition.empty.any():
+            iterations.status = Status.DEGENERATE
+            break
+        # 2) boundaries of the labels
+        steps = [
+            fit_boundary(Sides.of(problem, partition, side), normal)
+            for side, normal in zip(code, normals, strict=True)
+        ]
+        boundaries = Boundaries.of_steps(steps, code)
+        normals = list(boundaries.coef)
+        objective = float(np.mean([step.value for step in steps]))
+        iterations.record(objective, boundaries)
+        # 3) labels of the boundaries
+        if partition.assign(boundaries) <= tol * problem.X.shape[0]:
+            iterations.status = Status.CONVERGED
+            break
+        fingerprint = (f"{objective:.10e}", tuple(np.round(partition.weights, 9)))
+        if fingerprint in seen:
+            iterations.status = Status.CYCLED
+            break
+        seen.add(fingerprint)
+    return SolverResult(
+        partition.labels,
+        boundaries,
+        objective=iterations.history[-1] if iterations.history else 0.0,
+        history=iterations.history,
+        n_iter=max(1, iterations.n_iter),
+        status=Status.DEGENERATE if partition.empty.any() else iterations.status,
+        extras={"partition": partition},
+    )
 
-    _parameter_constraints: dict = {**_KERNEL_CONSTRAINTS}
 
-    def __init__(
-        self,
-        *,
-        reg=0.1,
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=1,
-        n_components=300,
-        random_state=None,
-    ):
-        self.reg = reg
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.random_state = random_state
+def solve_eigenvector(problem, *, progress):
+    """Approach 3 of the paper, `solver="eig"`: one eigenvector, no start and no iteration."""
+    partition = problem.partition(2)
+    iterations = progress.iterations(1)
+    for _ in iterations:
+        boundaries = eigenvector_boundary(problem)
+        partition.assign(boundaries)
+        kappa = minimax_between(Sides.of(problem, partition, boundaries.code[0])).kappa
+        iterations.record(kappa, boundaries)
+    return SolverResult(
+        partition.labels,
+        boundaries,
+        objective=kappa,
+        history=iterations.history,
+        n_iter=1,
+        status=Status.CONVERGED,
+        extras={"partition": partition},
+    )
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Fit the hyperplanes.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+# --- the steps; `minimax_step` is Approach 1 -----------------------------------------------------
 
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        X = self._validate_X(X, reset=True)
-        codes = self._class_codes(X, y)
-        sample_weight = self._validate_weights(X, sample_weight)
-        n_classes = len(self.classes_)
-        weights = to_numpy(sample_weight)
-        present = np.bincount(codes, weights=weights, minlength=n_classes) > 0
-        if n_classes < 2 or not present.all():
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in y, each with "
-                f"positive weight; got {int(present.sum())} class of {n_classes}."
-            )
-        problem = self._problem(X, sample_weight, check_random_state(self.random_state))
-        code = pairwise_code(n_classes)
-        partition = problem.partition(n_classes)
-        partition.assign(problem.beside_rows(codes.astype(np.int32)))
-        steps = [_minimax_boundary(problem, partition, side, None) for side in code]
-        boundaries = Boundaries(
-            np.array([coef for _, (coef, _), _ in steps]),
-            np.array([offset for _, (_, offset), _ in steps]),
-            code,
+
+def _project_chunk(X, *, coef):
+    return to_numpy(X @ (coef if sp.issparse(X) else like(coef, X)))
+
+
+def lower_bound_step(sides, start=None):
+    """Approach 2: maximise the lower bound (4) over the direction, by (5), and then over the cut.
+
+    The generalised eigenvalue problem (5) has a matrix of rank one on its left, so its leading
+    eigenvector is the solution of a linear system.
+    """
+    problem, difference = sides.problem, sides.difference
+    if problem.total.diagonal:
+        union = sides.implicit(merged=True)
+
+        def product(v):
+            return union.products(v.ravel())[1][0] + problem.reg * v.ravel()
+
+        operator = LinearOperator((len(difference),) * 2, matvec=product, dtype=np.float64)
+        start = None if start is None else sides.in_units(start)
+        w, _ = cg(operator, difference, x0=start, rtol=1e-8, maxiter=500)
+        spread = float(w @ product(w))
+    else:
+        active = sides.units.active
+        total = sides.covariance(sides.plus + sides.minus)
+        w = np.zeros(len(active))
+        w[active] = cho_solve(cho_factor(total), difference[active])
+        spread = float(w[active] @ total @ w[active])
+    coef, offset = sides.hyperplane(w / np.sqrt(spread), 0.0)
+    projections = np.concatenate(list(map_chunks(_project_chunk, problem.X, coef=coef))) + offset
+    involved = sides.side[to_numpy(sides.partition.labels)] != 0
+    weights = to_numpy(problem.sample_weight)
+    cut, bound = lower_bound_cut(
+        projections[involved], None if weights is None else weights[involved], 1.0
+    )
+    # equal projections leave nowhere to cut but their mean
+    return Step(coef, offset - (0.0 if np.isnan(cut) else cut), float(np.sqrt(bound)))
+
+
+def eigenvector_boundary(problem):
+    r"""Boundary of Approach 3: across the leading eigenvector, through the mean.
+
+    Theorem 3 relaxes the labels to the leading eigenvector of
+    :math:`X(X^\top X + \lambda\Lambda)^{-1}X^\top`. In units where :math:`\Lambda = I` that matrix
+    has the left singular vectors of X whatever lambda is, so the relaxed labels are the first
+    principal component of the correlation matrix. The paper then takes the sign of
+    :math:`XX^\top q`, which depends on the scale of the features; the sign of :math:`Xv` with the
+    eigenvector v, on standardised X, does not.
+    """
+    partition = problem.partition(1)
+    partition.assign(problem.beside_rows(np.zeros(problem.X.shape[0], dtype=np.int8)))
+    everyone = Sides(
+        problem, partition, np.ones(1, dtype=np.int8), problem.total, problem.total, problem.units
+    )
+    n_features = problem.X.shape[1]
+    active = problem.units.active
+    if problem.total.diagonal:
+        covariance = everyone.implicit()
+        operator = LinearOperator(
+            (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[1][0]
         )
-        self._set_boundaries(boundaries, X)
-        kappa = np.full((n_classes, n_classes), np.nan)
-        for side, (_, _, value) in zip(code, steps, strict=True):
-            low, high = np.flatnonzero(side)
-            kappa[low, high] = kappa[high, low] = value
-        separation = kappa**2 / (1 + kappa**2)
-        self.pairwise_separation_ = separation if is_dask(X) else like(separation, X)
-        self.separation_probability_ = float(np.nanmin(separation))
-        return self
-
-    def _class_codes(self, X, y):
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        if is_dask(y):
-            y = y.compute()
-        y = column_or_1d(to_numpy(y), warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        if y.shape[0] != X.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]}, "
-                f"y has {y.shape[0]}."
-            )
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        return codes
-
-    def predict(self, X):
-        """Class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Classes. Lazy for a dask array.
-        """
-        codes = self._predict_codes(X)
-        if is_dask(codes):
-            return codes.map_blocks(self.classes_.take, dtype=self.classes_.dtype)
-        if np.issubdtype(self.classes_.dtype, np.number):
-            xp, _ = namespace_of(codes)
-            return xp.take(like(self.classes_, codes), xp.astype(codes, xp.int64))
-        return self.classes_[to_numpy(codes)]
+        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-6)[1][:, 0]
+    else:
+        last = active.sum() - 1
+        w = np.zeros(n_features)
+        w[active] = eigh(everyone.covariance(problem.total), subset_by_index=[last, last])[1][:, 0]
+    coef, offset = everyone.hyperplane(w, 0.0)
+    return Boundaries(coef[None], np.array([offset]), pairwise_code(2))
