@@ -3,6 +3,8 @@
 When a scikit-learn release moves one of them, this file is the whole repair.
 """
 
+import functools
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context as fit_context
@@ -14,6 +16,7 @@ from sklearn.utils._array_api import (
     supported_float_dtypes,
 )
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "fit_context",
     "like",
     "namespace_of",
+    "one_blas_thread",
     "supported_floats",
     "to_numpy",
     "widest_float",
@@ -64,3 +68,18 @@ def like(array, reference):
     xp, device = namespace_of(reference)
     floating = np.issubdtype(array.dtype, np.floating)
     return xp.asarray(array, dtype=reference.dtype if floating else None, device=device)
+
+
+def one_blas_thread(function):
+    """Run `function` on one BLAS thread.
+
+    Factoring a matrix of a few hundred rows gains nothing from threads, and on a busy machine
+    threads that wait for each other make it a thousand times slower.
+    """
+
+    @functools.wraps(function)
+    def limited(*args, **kwargs):
+        with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return limited

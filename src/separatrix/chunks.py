@@ -5,13 +5,16 @@ Every pass over the data is a pure function of one chunk of rows, ``f(X_chunk, .
 scikit-learn dispatches to, or over the blocks of a dask array; the caller combines the partials.
 """
 
+import numpy as np
 import scipy.sparse as sp
 
 __all__ = ["is_dask", "map_chunks", "row_slices"]
 
 # Numbers per chunk, 32 MB of float64: large enough for BLAS to use its threads on a product with
-# a vector, small enough that the scores and labels of a chunk stay in the cache.
+# a vector, small enough that the scores and labels of a chunk stay in the cache. A GPU wants fewer
+# and larger chunks, since each one waits for the host.
 CHUNK_SIZE = 2**22
+DEVICE_CHUNK_SIZE = 2**26
 
 
 def is_dask(X):
@@ -27,7 +30,8 @@ def row_slices(X, width=0):
     n_samples, n_features = X.shape
     if sp.issparse(X):  # slicing a sparse matrix copies it, and a product needs no blocking
         return [slice(0, n_samples)]
-    step = max(1, CHUNK_SIZE // max(1, n_features, width))
+    size = CHUNK_SIZE if isinstance(X, np.ndarray) else DEVICE_CHUNK_SIZE
+    step = max(1, size // max(1, n_features, width))
     return [slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step)]
 
 

@@ -7,19 +7,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, solve_triangular
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from separatrix._sklearn import Interval, StrOptions, fit_context, like, namespace_of, to_numpy
+from separatrix._sklearn import (
+    Interval,
+    StrOptions,
+    fit_context,
+    like,
+    namespace_of,
+    one_blas_thread,
+    to_numpy,
+)
 from separatrix.base import BoundaryPredictorMixin
 from separatrix.chunks import is_dask, map_chunks
 from separatrix.kernels import fit_kernel_map, scale_gamma
 from separatrix.moments import Moments, Units, total_moments
 from separatrix.multiway import Boundaries, pairwise_code
 from separatrix.partition import Partition
-from separatrix.starts import SAMPLE_SIZE, sample_rows
+from separatrix.starts import SAMPLE_SIZE, sample_rows, sample_size
 
 __all__ = [
     "MinimaxProbabilityMachine",
@@ -80,6 +88,7 @@ def _best_share(ratios, masses):
     return brentq(slope, low, high, xtol=1e-15, rtol=1e-14)
 
 
+@one_blas_thread
 def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
     r"""Direction of largest worst-case separation between two sets of given moments.
 
@@ -233,48 +242,53 @@ class ImplicitCovariances:
         return squares / weights, centered / weights[:, None]
 
 
-def minimax_direction_by_passes(covariances, reg, *, start=None):
+def minimax_direction_by_passes(covariances, reg, *, start=None, tol=1e-8, max_passes=300):
     r"""Same direction as `minimax_direction`, without forming a covariance matrix.
 
-    For wide data :math:`\log(\sigma_+ + \sigma_-) - \log w^\top\delta` is minimised by L-BFGS,
-    one pass over the data for each value with its gradient. The problem is quasiconvex, so the
-    stationary point is the optimum.
+    The problem is solved in a subspace that grows by its own residual
+    :math:`\delta - \kappa (S_+ w/\theta + S_- w/(1-\theta))`, at one pass over the data for each
+    dimension. For a fixed theta this is the method of conjugate gradients. The matrix is at least
+    :math:`4\lambda I`, so the squared residual over :math:`4\lambda` bounds what is missing from
+    :math:`\kappa^2`.
 
     Parameters
     ----------
     covariances : ImplicitCovariances
         The two sets.
     reg : float
-        Ridge added to both covariances, in their units.
+        Ridge added to both covariances, in their units; positive.
     start : ndarray of shape (n_features,), default=None
         Direction to start from.
+    tol : float, default=1e-8
+        Bound on the relative error of kappa squared.
+    max_passes : int, default=300
+        Most passes over the data.
 
     Returns
     -------
     direction : Direction
     """
     difference = covariances.means[0] - covariances.means[1]
-
-    def log_inverse_kappa(w):
-        along = w @ difference
-        if along <= 0:  # the ratio has no meaning there; turn the line search back
-            return np.inf, np.zeros_like(w)
-        spread, products = covariances.products(w)
-        sigma = np.sqrt(spread + reg * (w @ w))
-        gradient = ((products + reg * w) / sigma[:, None]).sum(axis=0) / sigma.sum()
-        return np.log(sigma.sum()) - np.log(along), gradient - difference / along
-
-    w = difference if start is None or start @ difference <= 0 else start
-    found = minimize(
-        log_inverse_kappa,
-        w / np.linalg.norm(w),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 500, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 20},
-    )
-    w = found.x
-    spread, _ = covariances.products(w)
-    return Direction.along(w, difference, *(spread + reg * (w @ w)))
+    basis = np.empty((0, len(difference)))
+    images = np.empty((2, 0, len(difference)))  # what either covariance makes of the basis
+    residual = difference if start is None or not start.any() else start
+    while True:
+        v = residual / np.linalg.norm(residual)
+        for _ in range(2):
+            v = v - basis.T @ (basis @ v)
+        v = v / np.linalg.norm(v)
+        _, image = covariances.products(v)
+        basis = np.vstack([basis, v])
+        images = np.concatenate([images, (image + reg * v)[:, None]], axis=1)
+        small = images @ basis.T
+        S_plus, S_minus = (small + small.transpose(0, 2, 1)) / 2
+        found = minimax_direction(S_plus, S_minus, basis @ difference, tol=0.1 * tol)
+        theta = np.clip(found.sigma[0], 1e-12, 1 - 1e-12)
+        along = found.coef @ images[0] / theta + found.coef @ images[1] / (1 - theta)
+        residual = difference - found.kappa * along
+        gap = residual @ residual / (4 * reg)
+        if gap <= tol * found.kappa**2 or len(basis) >= min(max_passes, len(difference)):
+            return replace(found, coef=found.coef @ basis)
 
 
 def separation_probability(kappa):
@@ -324,7 +338,8 @@ class MomentProblem:
     @classmethod
     def of(cls, X, sample_weight, *, reg, isotropic, rng):
         """Draw rows and sum the moments of `X`, in one pass over it."""
-        rows, row_weight = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
+        size = sample_size(X.shape[0])
+        rows, row_weight = sample_rows(X, sample_weight, size=size, rng=rng)
         if sp.issparse(rows):  # a sparse matrix cannot be shifted
             shift = np.zeros(X.shape[1])
         else:
@@ -356,7 +371,7 @@ class MomentProblem:
     @property
     def is_sampled(self):
         """Whether `rows` are a sample and not all rows of positive weight."""
-        return self.X.shape[0] > SAMPLE_SIZE
+        return self.X.shape[0] > sample_size(self.X.shape[0])
 
     def sampled(self, rng):
         """The problem of the sampled rows alone."""
@@ -423,9 +438,12 @@ class Sides:
 
     def covariance(self, moments):
         """Covariance with the ridge, in units, of the features that vary."""
-        active = self.units.active
+        active, covariance = self.units.active, moments.covariance
+        if not active.all():
+            covariance = covariance[np.ix_(active, active)]
         scale = self.units.scale[active]
-        covariance = moments.covariance[np.ix_(active, active)] / np.outer(scale, scale)
+        covariance /= scale
+        covariance /= scale[:, None]
         covariance[np.diag_indices_from(covariance)] += self.problem.reg
         return covariance
 
@@ -468,6 +486,11 @@ class Step:
 def minimax_between(sides, start=None):
     """Direction of largest kappa between two sides, in their units."""
     if sides.problem.total.diagonal:
+        if sides.problem.reg == 0:
+            raise ValueError(
+                f"reg=0 is for at most {WIDE} features, got {len(sides.units.scale)}; use a "
+                "positive reg."
+            )
         if start is not None:
             start = sides.in_units(start)
         return minimax_direction_by_passes(sides.implicit(), sides.problem.reg, start=start)

@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 from sklearn.utils import column_or_1d
 
-from separatrix._sklearn import StrOptions, like, namespace_of, to_numpy
+from separatrix._sklearn import StrOptions, like, namespace_of, one_blas_thread, to_numpy
 from separatrix.balance import lower_bound_cut
 from separatrix.base import BaseDiscriminativeClustering, number_clusters
 from separatrix.chunks import map_chunks
@@ -402,6 +402,17 @@ def solve_eigenvector(problem, *, progress):
 # --- the steps; `minimax_step` is Approach 1 -----------------------------------------------------
 
 
+@one_blas_thread
+def _solve(matrix, vector):
+    return cho_solve(cho_factor(matrix), vector)
+
+
+@one_blas_thread
+def _leading_eigenvector(matrix):
+    last = len(matrix) - 1
+    return eigh(matrix, subset_by_index=[last, last])[1][:, 0]
+
+
 def _project_chunk(X, *, coef):
     return to_numpy(X @ (coef if sp.issparse(X) else like(coef, X)))
 
@@ -427,7 +438,7 @@ def lower_bound_step(sides, start=None):
         active = sides.units.active
         total = sides.covariance(sides.plus + sides.minus)
         w = np.zeros(len(active))
-        w[active] = cho_solve(cho_factor(total), difference[active])
+        w[active] = _solve(total, difference[active])
         spread = float(w[active] @ total @ w[active])
     coef, offset = sides.hyperplane(w / np.sqrt(spread), 0.0)
     projections = np.concatenate(list(map_chunks(_project_chunk, problem.X, coef=coef))) + offset
@@ -462,10 +473,9 @@ def eigenvector_boundary(problem):
         operator = LinearOperator(
             (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[1][0]
         )
-        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-6)[1][:, 0]
+        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-4)[1][:, 0]
     else:
-        last = active.sum() - 1
         w = np.zeros(n_features)
-        w[active] = eigh(everyone.covariance(problem.total), subset_by_index=[last, last])[1][:, 0]
+        w[active] = _leading_eigenvector(everyone.covariance(problem.total))
     coef, offset = everyone.hyperplane(w, 0.0)
     return Boundaries(coef[None], np.array([offset]), pairwise_code(2))
