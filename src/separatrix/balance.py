@@ -32,6 +32,11 @@ def lower_bound_cut(projections, sample_weight, spread):
     bound : float
         Lower bound of kappa squared at the cut.
     """
+    if sample_weight is not None:  # samples without weight have no say in where the cut lies
+        projections, sample_weight = (
+            projections[sample_weight > 0],
+            sample_weight[sample_weight > 0],
+        )
     order = np.argsort(projections, kind="stable")
     values = projections[order]
     if sample_weight is None:
@@ -44,8 +49,8 @@ def lower_bound_cut(projections, sample_weight, spread):
         total = float(weights.sum())
         sums = np.cumsum(weights * values, dtype=np.float64)
     above = total - below
-    # only between distinct values can a threshold tell the sides apart, and weightless samples
-    # at either end make no cluster
+    # only between distinct values can a threshold tell the sides apart, and samples of next to no
+    # weight at either end make no cluster
     tiny = 1e-12 * total
     allowed = (values[1:] > values[:-1]) & (below > tiny) & (above > tiny)
     if not allowed.any():

@@ -35,23 +35,19 @@ class _ObservedIterations(Iterations):
     def __init__(self, max_iter, progress):
         super().__init__(max_iter)
         self._progress = progress
-        self._boundaries = None
 
     def __iter__(self):
         for iteration in range(self.max_iter):
-            task = self._progress.subtask("iteration", 0)
-            try:
-                yield iteration
-            finally:
-                # reached on `break` too, when the loop drops this generator
-                stop = task.close(self._boundaries)
-            if stop:
+            self._task = self._progress.subtask("iteration", 0)
+            self._stop = False
+            yield iteration
+            if self._stop:
                 self.status = Status.STOPPED
                 return
 
     def record(self, objective, boundaries=None):
         super().record(objective)
-        self._boundaries = boundaries
+        self._stop = self._task.close(boundaries)
 
 
 class _ObservedProgress(Progress):
@@ -75,7 +71,7 @@ class _ObservedProgress(Progress):
         if boundaries is not None:
 
             def attributes():
-                return {"_boundaries": boundaries}
+                return self._estimator._boundary_attributes(boundaries, self._X)
 
         return self._context.call_on_fit_task_end(
             estimator=self._estimator, X=self._X, reconstruction_attributes=attributes
@@ -84,10 +80,10 @@ class _ObservedProgress(Progress):
 
 def number_clusters(labels, weights):
     """Order of clusters by weight, largest first, ties by first appearance in `labels`."""
-    labels = to_numpy(labels)
-    appearance = np.full(len(weights), labels.shape[0])
-    found, first = np.unique(labels, return_index=True)
-    appearance[found] = first
+    appearance = np.zeros(len(weights), dtype=np.intp)
+    _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
+    for cluster in np.flatnonzero(size[group] > 1):  # a pass over all labels only if it matters
+        appearance[cluster] = np.argmax(to_numpy(labels) == cluster)
     return np.lexsort((appearance, -np.asarray(weights)))
 
 
@@ -131,17 +127,20 @@ class BoundaryPredictorMixin:
         )
         return weights if is_dask(X) else like(weights, X)
 
-    def _set_boundaries(self, boundaries, X):
-        """Keep the model, and show its coefficients beside `X` where they belong to features."""
-        self._boundaries = boundaries
+    def _boundary_attributes(self, boundaries, X):
+        """Fitted attributes of a model, as arrays beside `X`.
+
+        Coefficients are shown only where they belong to features.
+        """
         coef, intercept = boundaries.coef, boundaries.intercept
         if not is_dask(X):
             coef, intercept = like(coef, X), like(intercept, X)
-        self.intercept_ = intercept
-        if self._feature_map is None:
-            self.coef_ = coef
-        else:
-            self.__dict__.pop("coef_", None)
+        attributes = {"_boundaries": boundaries, "intercept_": intercept}
+        return attributes if self._feature_map is not None else {**attributes, "coef_": coef}
+
+    def _set_boundaries(self, boundaries, X):
+        self.__dict__.pop("coef_", None)
+        self.__dict__.update(self._boundary_attributes(boundaries, X))
 
     def _features(self, X):
         """The features that boundaries live in, for all rows of `X`."""
@@ -290,7 +289,7 @@ class BaseDiscriminativeClustering(
         problem = self._prepare(X, sample_weight, rng)
         results = []
         for restart in range(self.n_init):
-            task = progress.subtask("restart", self.max_iter)
+            task = progress.subtask("restart", self._subtasks_of_restart())
             results.append(self._fit_once(problem, restart, task, rng))
             if task.close(results[-1].boundaries):
                 break
@@ -299,6 +298,10 @@ class BaseDiscriminativeClustering(
         if not best.status.is_silent:
             warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
         return best
+
+    def _subtasks_of_restart(self):
+        """Most tasks that a restart has, for progress bars; None if that is not known."""
+        return self.max_iter
 
     def _one_cluster(self, X):
         self._feature_map = None

@@ -13,9 +13,14 @@ from separatrix._sklearn import like, to_numpy
 __all__ = ["KernelMap", "fit_kernel_map", "pivoted_cholesky", "scale_gamma"]
 
 
-def scale_gamma(X):
+def scale_gamma(X, weights=None):
     """Kernel coefficient 1 / (n_features * variance of X), as scikit-learn's SVC has it."""
-    variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else np.var(X)
+    squares = X.multiply(X) if sp.issparse(X) else X * X
+    mean, square = (
+        np.average(np.asarray(values.mean(axis=1)).ravel(), weights=weights)
+        for values in (X, squares)
+    )
+    variance = square - mean**2
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 

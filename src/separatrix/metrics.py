@@ -570,7 +570,7 @@ def _labelled(X, labels, reg, sample_weight):
         )
     problem = MomentProblem.of(
         X, sample_weight, reg=reg, isotropic=False, rng=check_random_state(0)
-    )
+    ).check_varies()
     partition = problem.partition(clusters.size)
     partition.assign(problem.beside_rows(codes.astype(np.int32)))
     return problem, partition

@@ -78,9 +78,16 @@ class Boundaries:
         if self.n_clusters == 2:
             return X @ like(self.coef[0], X) + float(self.intercept[0])
         margins = X @ like(self.coef.T, X) + like(self.intercept, X)
+        # a sample on a boundary counts to its negative side, as for two clusters
+        tiny = float(xp.finfo(margins.dtype).smallest_normal)
+        margins = xp.where(margins == 0, -tiny, margins)
         scores = []
-        for side in self.code.T:
+        for cluster, side in enumerate(self.code.T):
             involved = np.flatnonzero(side)
+            if involved.size == 0:  # a cluster that was never split off; the first holds its place
+                score = 0.0 if cluster == 0 else -np.inf
+                scores.append(xp.full(X.shape[0], score, dtype=margins.dtype, device=device))
+                continue
             signed = xp.take(margins, like(involved, X), axis=1) * like(
                 side[involved].astype(np.float64), X
             )
@@ -92,8 +99,12 @@ class Boundaries:
 
         Passes over millions of labels are then cheap beside the product with `X`.
         """
-        labels = self.decode(self.decision(X))
-        xp, _ = namespace_of(labels)
+        xp, _ = namespace_of(X)
+        if self.n_clusters == 2:
+            # s > -b says the same as s + b > 0, to the last bit, without another array
+            labels = X @ like(self.coef[0], X) > -float(self.intercept[0])
+        else:
+            labels = self.decode(self.decision(X))
         return xp.astype(labels, xp.int8) if self.n_clusters < 128 else labels
 
     def decode(self, decision):
@@ -114,12 +125,13 @@ class Boundaries:
         balance = code.sum(axis=1)
         sign = np.where((balance > 0) | ((balance == 0) & (first > 0)), -1, 1).astype(np.int8)
         code = sign[:, None] * code
+        # a sample on a boundary belongs to the negative side; the least step of the offset keeps
+        # it in its cluster when the sides change
+        intercept = np.where(sign < 0, np.nextafter(-self.intercept, np.inf), self.intercept)
         rows = sorted(
             range(len(code)), key=lambda i: ((-abs(code[i])).tolist(), (-code[i]).tolist())
         )
-        return Boundaries(
-            (sign[:, None] * self.coef)[rows], (sign * self.intercept)[rows], code[rows]
-        )
+        return Boundaries((sign[:, None] * self.coef)[rows], intercept[rows], code[rows])
 
 
 def bisect(problem, solve_two, n_clusters, *, progress, rng):
@@ -149,11 +161,12 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
     code = np.zeros((0, 1), np.int8)
     splits = []
     leaves = {0: problem}
+    stopped = False
     while code.shape[1] < n_clusters and leaves:
         leaf = max(leaves, key=lambda cluster: _scatter(leaves[cluster], problem.units))
         task = progress.subtask("split", None)
         split = solve_two(leaves.pop(leaf), task)
-        task.close(split.boundaries)
+        stopped = task.close(split.boundaries)
         if split.status is Status.DEGENERATE:
             continue
         splits.append(split)
@@ -162,28 +175,36 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
         # whatever tells the leaf from the others tells its new half from them too
         code = np.vstack([np.hstack([code, code[:, [leaf]]]), np.zeros((1, new + 1), np.int8)])
         code[-1, [leaf, new]] = -1, 1
+        if stopped:
+            break
         for child in (leaf, new):
             part = problem.restricted(weights * (labels == child), rng)
             if part.units.active.any():
                 leaves[child] = part
     partition = problem.partition(n_clusters)
     unsplit = np.zeros((len(code), n_clusters - code.shape[1]), np.int8)
+    coef = np.array([split.boundaries.coef[0] for split in splits])
     boundaries = Boundaries(
-        np.concatenate([split.boundaries.coef for split in splits]),
-        np.concatenate([split.boundaries.intercept for split in splits]),
+        coef.reshape(len(splits), problem.X.shape[1]),
+        np.array([split.boundaries.intercept[0] for split in splits]),
         np.hstack([code, unsplit]),
     )
     partition.assign(boundaries)
     rough = [split.status for split in splits if split.status is not Status.CONVERGED]
-    status = Status.DEGENERATE if unsplit.size else (rough or [Status.CONVERGED])[0]
+    if stopped:
+        status = Status.STOPPED
+    elif partition.empty.any():
+        status = Status.DEGENERATE
+    else:
+        status = rough[0] if rough else Status.CONVERGED
     return SolverResult(
         partition.labels,
         boundaries,
-        float(np.mean([split.objective for split in splits])),
-        [value for split in splits for value in split.history],
-        sum(split.n_iter for split in splits),
-        status,
-        {"partition": partition},
+        objective=float(np.mean([split.objective for split in splits])) if splits else 0.0,
+        history=[value for split in splits for value in split.history],
+        n_iter=max(1, sum(split.n_iter for split in splits)),
+        status=status,
+        extras={"partition": partition},
     )
 
 

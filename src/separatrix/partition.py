@@ -15,7 +15,7 @@ def _take_rows(X, rows):
 
 
 def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal):
-    """Relabel one chunk; return its labels, how many changed, and what each cluster gained.
+    """Relabel one chunk; return its labels, what weight moved, and what each cluster gained.
 
     Only clusters 0 to n_clusters - 2 are accounted for: the last one is the rest. `old` is None
     before the first labelling, `new` is None unless the labels are given.
@@ -23,21 +23,29 @@ def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal)
     if new is None:
         new = boundaries.labels(X)
     xp, _ = namespace_of(new)
-    n_moved = new.shape[0] if old is None else int(xp.sum(xp.astype(new != old, xp.int64)))
+    moved = None if old is None else new != old
+    n_moved = new.shape[0] if old is None else int(xp.count_nonzero(moved))
+    if n_moved == 0:
+        return new, 0.0, []
     gains = []
     for cluster in range(n_clusters - 1):
-        if n_moved == 0:
-            gains.append(Moments.zero(X.shape[1], diagonal=diagonal))
-            continue
         joins = new == cluster
-        changed = joins if old is None else joins != (old == cluster)
+        if old is None:
+            changed = joins
+        elif n_clusters == 2:
+            changed = moved
+        else:
+            changed = joins != (old == cluster)
         (rows,) = xp.nonzero(changed)
         signs = None if weight is None else xp.take(weight, rows)
         if old is not None:
             turns = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
             signs = turns if signs is None else signs * xp.astype(turns, signs.dtype)
         gains.append(moments_of_chunk(_take_rows(X, rows), signs, shift=shift, diagonal=diagonal))
-    return new, n_moved, gains
+    if weight is None:
+        return new, float(n_moved), gains
+    turned = weight if old is None else weight * xp.astype(moved, weight.dtype)
+    return new, float(xp.sum(turned)), gains
 
 
 class Partition:
@@ -72,7 +80,7 @@ class Partition:
         ]
 
     def assign(self, rule):
-        """Relabel all rows by `rule`, labels or `Boundaries`; return how many moved."""
+        """Relabel all rows by `rule`, labels or `Boundaries`; return the weight that moved."""
         boundaries, given = (rule, None) if hasattr(rule, "labels") else (None, rule)
         passes = map_chunks(
             _move_chunk,
@@ -86,15 +94,15 @@ class Partition:
             diagonal=self.total.diagonal,
             width=0 if boundaries is None else boundaries.code.shape[0],
         )
-        labels, n_moved = [], 0
+        labels, total_moved = [], 0.0
         for new, moved, gains in passes:
             labels.append(new)
-            n_moved += moved
-            if moved:
+            total_moved += moved
+            if gains:
                 self._gains = [a + b for a, b in zip(self._gains, gains, strict=True)]
         xp, _ = namespace_of(labels[0])
         self.labels = xp.concat(labels) if len(labels) > 1 else labels[0]
-        return n_moved
+        return total_moved
 
     def moments(self, clusters):
         """Moments of the union of `clusters` about the shift."""

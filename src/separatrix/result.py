@@ -63,8 +63,9 @@ class SolverResult:
 class Iterations:
     """Loop counter of a solver: ``for _ in iterations: ... iterations.record(objective)``.
 
-    It keeps the history and knows after the loop why it ended. A subclass tells callbacks
-    of each pass, so that solvers need not know of them.
+    It keeps the history and knows after the loop why it ended. Each pass ends with `record`, and
+    only then may the solver break. A subclass tells callbacks of each pass, so that solvers need
+    not know of them.
     """
 
     def __init__(self, max_iter):
@@ -76,7 +77,7 @@ class Iterations:
         return iter(range(self.max_iter))
 
     def record(self, objective, boundaries=None):
-        """Note the criterion, and the model, that the running iteration has reached."""
+        """End the running iteration with the criterion, and the model, that it has reached."""
         self.history.append(objective)
 
     @property

@@ -162,9 +162,11 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None):
 
 def random_start(rows, n_clusters, rng):
     """Boundaries that give each sample the nearest of `n_clusters` rows drawn at random."""
-    distinct = rng.permutation(rows.shape[0])[:n_clusters]
-    centers = rows[distinct].toarray() if sp.issparse(rows) else rows[distinct]
-    return Boundaries.nearest(np.asarray(centers, dtype=np.float64))
+    drawn = rng.permutation(rows.shape[0])[: 20 * n_clusters]
+    candidates = rows[drawn].toarray() if sp.issparse(rows) else rows[drawn]
+    _, first = np.unique(candidates, axis=0, return_index=True)  # equal rows make no boundary
+    centers = candidates[np.sort(first)[:n_clusters]].astype(np.float64)
+    return Boundaries.nearest(_padded(centers, n_clusters))
 
 
 def _padded(centers, n_clusters):

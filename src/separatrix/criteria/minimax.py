@@ -65,10 +65,13 @@ class Direction:
     @classmethod
     def along(cls, coef, difference, variance_plus, variance_minus):
         """Direction `coef` scaled to unit spread."""
-        spread = np.sqrt(variance_plus) + np.sqrt(variance_minus)
-        kappa = float(coef @ difference / spread)
-        sigma = (float(np.sqrt(variance_plus) / spread), float(np.sqrt(variance_minus) / spread))
-        return cls(coef / spread, kappa, sigma)
+        # one set may be flat along the direction, and rounding may then say less than flat
+        deviations = np.sqrt(np.maximum([variance_plus, variance_minus], 0.0))
+        spread = deviations.sum()
+        if spread == 0:
+            raise LinAlgError("both sets are flat along a direction")
+        plus, minus = deviations / spread
+        return cls(coef / spread, float(coef @ difference / spread), (float(plus), float(minus)))
 
 
 def _best_share(ratios, masses):
@@ -230,7 +233,7 @@ class ImplicitCovariances:
             self.side,
             coef=raw,
             offset=-float(raw @ self.units.mean),
-            means=tuple(self.means @ w),
+            means=tuple(float(mean) for mean in self.means @ w),
         )
         for parts in chunks:
             for i, (square, vector, residual) in enumerate(parts):
@@ -271,24 +274,27 @@ def minimax_direction_by_passes(covariances, reg, *, start=None, tol=1e-8, max_p
     difference = covariances.means[0] - covariances.means[1]
     basis = np.empty((0, len(difference)))
     images = np.empty((2, 0, len(difference)))  # what either covariance makes of the basis
-    residual = difference if start is None or not start.any() else start
+    residual = next(v for v in (start, difference, covariances.units.active) if np.any(v))
+    v = residual / np.linalg.norm(residual)
     while True:
-        v = residual / np.linalg.norm(residual)
-        for _ in range(2):
-            v = v - basis.T @ (basis @ v)
-        v = v / np.linalg.norm(v)
         _, image = covariances.products(v)
         basis = np.vstack([basis, v])
         images = np.concatenate([images, (image + reg * v)[:, None]], axis=1)
         small = images @ basis.T
         S_plus, S_minus = (small + small.transpose(0, 2, 1)) / 2
-        found = minimax_direction(S_plus, S_minus, basis @ difference, tol=0.1 * tol)
+        found = minimax_direction(S_plus, S_minus, basis @ difference, tol=1e-3 * tol)
         theta = np.clip(found.sigma[0], 1e-12, 1 - 1e-12)
         along = found.coef @ images[0] / theta + found.coef @ images[1] / (1 - theta)
         residual = difference - found.kappa * along
         gap = residual @ residual / (4 * reg)
-        if gap <= tol * found.kappa**2 or len(basis) >= min(max_passes, len(difference)):
+        v = residual / (np.linalg.norm(residual) or 1.0)
+        for _ in range(2):
+            v = v - basis.T @ (basis @ v)
+        length = np.linalg.norm(v)
+        # where rounding is all that is new in the residual, the space holds the solution
+        if gap <= tol * found.kappa**2 or length < 1e-10 or len(basis) >= max_passes:
             return replace(found, coef=found.coef @ basis)
+        v = v / length
 
 
 def separation_probability(kappa):
@@ -344,7 +350,8 @@ class MomentProblem:
             shift = np.zeros(X.shape[1])
         else:
             shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
-        total = total_moments(X, sample_weight, shift=shift, diagonal=X.shape[1] > WIDE)
+        with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
+            total = total_moments(X, sample_weight, shift=shift, diagonal=X.shape[1] > WIDE)
         if not (np.isfinite(total.first).all() and np.isfinite(total.second).all()):
             raise ValueError(
                 "X contains NaN, infinity or values too large for their squares to be summed "
@@ -354,13 +361,14 @@ class MomentProblem:
         return cls(X, sample_weight, shift, total, units, reg, isotropic, rows, row_weight)
 
     def check_varies(self):
-        """Refuse constant data."""
+        """Return self, but refuse constant data."""
         if not self.units.active.any():
             raise ValueError(
                 f"X is constant: none of its {self.X.shape[1]} features varies beyond rounding, "
                 "so no boundary can separate clusters. Check that X holds the features, or scale "
                 "it up if its values are smaller than 1e-150."
             )
+        return self
 
     def restricted(self, weights, rng):
         """The problem of the samples of positive weight alone."""
@@ -464,6 +472,15 @@ class Sides:
             np.array([self.mean(part) for part in moments]),
         )
 
+    def singular(self):
+        """The error that the covariances of the two sides leave no maximum."""
+        return ValueError(
+            f"reg={self.problem.reg:g} leaves the covariances of two clusters of weights "
+            f"{self.plus.weight:g} and {self.minus.weight:g} singular in "
+            f"{self.units.active.sum()} features, where the separation has no maximum; use a "
+            "larger reg, such as 0.1, or fewer features."
+        )
+
     def in_units(self, coef):
         """Direction `coef` of raw features in units."""
         return coef * np.where(self.units.active, self.units.scale, 0.0)
@@ -501,12 +518,7 @@ def minimax_between(sides, start=None):
             sides.covariance(sides.plus), sides.covariance(sides.minus), difference
         )
     except LinAlgError:
-        raise ValueError(
-            f"reg={sides.problem.reg:g} leaves the covariances of two clusters of weights "
-            f"{sides.plus.weight:g} and {sides.minus.weight:g} singular in {len(difference)} "
-            "features, where the separation has no maximum; use a larger reg, such as 0.1, or "
-            "fewer features."
-        ) from None
+        raise sides.singular() from None
     coef = np.zeros(len(active))
     coef[active] = found.coef
     return replace(found, coef=coef)
@@ -584,9 +596,10 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
         if self.kernel != "linear":
             self._feature_map = self._fit_feature_map(X, sample_weight, rng)
         isotropic = self._feature_map is not None
-        return MomentProblem.of(
+        problem = MomentProblem.of(
             self._features(X), sample_weight, reg=self.reg, isotropic=isotropic, rng=rng
         )
+        return problem.check_varies()
 
     def _fit_feature_map(self, X, sample_weight, rng):
         if self.kernel == "precomputed":
@@ -602,12 +615,18 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
                 )
             rows, params = X, {}
         else:
-            rows, _ = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
-            gamma = scale_gamma(rows) if self.gamma == "scale" else self.gamma
+            rows, weights = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
+            gamma = scale_gamma(rows, weights) if self.gamma == "scale" else self.gamma
             params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         if callable(self.kernel):
             params = {}
-        return fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=self.n_components)
+        found = fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=self.n_components)
+        if found.projection.shape[0] == 0:
+            raise ValueError(
+                f"kernel={self.kernel!r} is zero for all samples of X, so nothing tells them "
+                "apart; check X or use another kernel."
+            )
+        return found
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -775,7 +794,7 @@ class MinimaxProbabilityMachine(KernelFeaturesMixin, ClassifierMixin, BaseEstima
         codes = self._predict_codes(X)
         if is_dask(codes):
             return codes.map_blocks(self.classes_.take, dtype=self.classes_.dtype)
-        if np.issubdtype(self.classes_.dtype, np.number):
-            xp, _ = namespace_of(codes)
-            return xp.take(like(self.classes_, codes), xp.astype(codes, xp.int64))
-        return self.classes_[to_numpy(codes)]
+        if not np.issubdtype(self.classes_.dtype, np.number):
+            return self.classes_[to_numpy(codes)]
+        xp, device = namespace_of(codes)
+        return xp.take(xp.asarray(self.classes_, device=device), xp.astype(codes, xp.int64))

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
-from sklearn.utils import column_or_1d
 
 from separatrix._sklearn import StrOptions, like, namespace_of, one_blas_thread, to_numpy
 from separatrix.balance import lower_bound_cut
@@ -180,16 +179,18 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
 
     def _prepare(self, X, sample_weight, rng):
         multiway = self._resolved_multiway()
-        if not isinstance(self.init, str):
+        if not isinstance(self.init, str) and self.solver != "eig":
             if multiway == "bisection" and self.n_clusters > 2:
                 raise ValueError(
                     "init as labels needs multiway='pairwise' or 'one-vs-rest': a bisection of "
                     f"n_clusters={self.n_clusters} clusters finds its own starts."
                 )
             self._check_init_labels(X, sample_weight)
-        problem = self._problem(X, sample_weight, rng)
-        problem.check_varies()
-        return problem
+        return self._problem(X, sample_weight, rng)
+
+    def _subtasks_of_restart(self):
+        splits = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
+        return None if splits else self.max_iter
 
     def _resolved_multiway(self):
         if self.multiway == "auto":
@@ -202,18 +203,20 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
         return self.multiway
 
     def _check_init_labels(self, X, sample_weight):
-        labels = column_or_1d(np.asarray(self.init))
-        if labels.shape[0] != X.shape[0]:
+        labels = np.asarray(self.init)
+        if labels.shape != (X.shape[0],):
             raise ValueError(
-                f"init has {labels.shape[0]} labels but X has {X.shape[0]} samples; pass one "
-                "label per sample."
+                f"init has shape {labels.shape} but X has {X.shape[0]} samples; pass one label "
+                "per sample."
             )
+        allowed = np.arange(self.n_clusters)
         weights = to_numpy(sample_weight)
-        present = labels if weights is None else labels[weights > 0]
-        if not np.array_equal(np.unique(present), np.arange(self.n_clusters)):
+        weights = np.ones(len(labels)) if weights is None else weights
+        shares = [weights[labels == label].sum() / weights.sum() for label in allowed]
+        if not np.isin(labels, allowed).all() or min(shares) <= 1e-12:
             raise ValueError(
-                f"init must use each label from 0 to n_clusters-1={self.n_clusters - 1} on a "
-                f"sample of positive weight, got {np.unique(present)[:10]}."
+                f"init must use each label from 0 to n_clusters-1={self.n_clusters - 1}, and no "
+                f"other, on samples of positive weight; got {np.unique(labels)[:10]}."
             )
 
     def _start(self, problem, n_clusters, restart, rng):
@@ -282,15 +285,18 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
         order = number_clusters(result.labels, partition.weights)
         separation = separation_probability(pairwise_kappa(problem, partition))
         separation = separation[np.ix_(order, order)]
-        xp, _ = namespace_of(result.labels)
-        rank = problem.beside_rows(np.argsort(order))
+        boundaries = result.boundaries.renumbered(order)
+        # labels come from the boundaries as they are now: where a sample lies exactly on one, the
+        # turn of its normal decides
+        parts = list(map_chunks(_label_chunk, problem.X, boundaries=boundaries))
+        pairs = separation[np.isfinite(separation)]
         return replace(
             result,
-            labels=xp.take(rank, xp.astype(result.labels, xp.int64)),
-            boundaries=result.boundaries.renumbered(order),
+            labels=namespace_of(parts[0])[0].concat(parts),
+            boundaries=boundaries,
             extras={
                 "pairwise_separation_": separation,
-                "separation_probability_": float(np.nanmin(separation)),
+                "separation_probability_": float(pairs.min()) if pairs.size else np.nan,
             },
         )
 
@@ -343,14 +349,11 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     partition.assign(start)
     boundaries = start
     normals = [None] * len(code)
-    seen = set()
-    iterations = progress.iterations(max_iter)
-    for _ in iterations:
-        # 1) a cluster that ran empty has no moments, and no boundary
-        if partition.empty.any():
-            iterations.status = Status.DEGENERATE
-            break
-        # 2) boundaries of the labels
+    seen: dict[tuple, int] = {}
+    best_of_cycle = np.inf
+    iterations = progress.iterations(0 if partition.empty.any() else max_iter)
+    for iteration in iterations:
+        # 1) boundaries of the labels
         steps = [
             fit_boundary(Sides.of(problem, partition, side), normal)
             for side, normal in zip(code, normals, strict=True)
@@ -358,16 +361,23 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         boundaries = Boundaries.of_steps(steps, code)
         normals = list(boundaries.coef)
         objective = float(np.mean([step.value for step in steps]))
+        # 2) labels of the boundaries
+        moved = partition.assign(boundaries)
         iterations.record(objective, boundaries)
-        # 3) labels of the boundaries
-        if partition.assign(boundaries) <= tol * problem.X.shape[0]:
+        # 3) stop at an empty cluster, which has no boundary, at a fixed point, or in a cycle,
+        # there with the best boundaries of one round
+        if partition.empty.any():
+            break
+        if moved <= tol * problem.total.weight:
             iterations.status = Status.CONVERGED
             break
-        fingerprint = (f"{objective:.10e}", tuple(np.round(partition.weights, 9)))
-        if fingerprint in seen:
+        if objective >= best_of_cycle:
             iterations.status = Status.CYCLED
             break
-        seen.add(fingerprint)
+        fingerprint = (f"{objective:.10e}", tuple(np.round(partition.weights, 9)))
+        if fingerprint in seen and np.isinf(best_of_cycle):
+            best_of_cycle = max(iterations.history[seen[fingerprint] :]) * (1 - 1e-9)
+        seen[fingerprint] = iteration
     return SolverResult(
         partition.labels,
         boundaries,
@@ -402,6 +412,10 @@ def solve_eigenvector(problem, *, progress):
 # --- the steps; `minimax_step` is Approach 1 -----------------------------------------------------
 
 
+def _label_chunk(X, *, boundaries):
+    return boundaries.labels(X)
+
+
 @one_blas_thread
 def _solve(matrix, vector):
     return cho_solve(cho_factor(matrix), vector)
@@ -424,6 +438,8 @@ def lower_bound_step(sides, start=None):
     eigenvector is the solution of a linear system.
     """
     problem, difference = sides.problem, sides.difference
+    if not difference.any():  # equal means: any direction is as good, as for the minimax machine
+        difference = sides.units.active.astype(np.float64)
     if problem.total.diagonal:
         union = sides.implicit(merged=True)
 
@@ -438,7 +454,10 @@ def lower_bound_step(sides, start=None):
         active = sides.units.active
         total = sides.covariance(sides.plus + sides.minus)
         w = np.zeros(len(active))
-        w[active] = _solve(total, difference[active])
+        try:
+            w[active] = _solve(total, difference[active])
+        except LinAlgError:
+            raise sides.singular() from None
         spread = float(w[active] @ total @ w[active])
     coef, offset = sides.hyperplane(w / np.sqrt(spread), 0.0)
     projections = np.concatenate(list(map_chunks(_project_chunk, problem.X, coef=coef))) + offset

@@ -2,6 +2,7 @@
 
 import dask
 import numpy as np
+from sklearn.utils import assert_all_finite
 
 __all__ = ["lazy_rows", "map_blocks", "validate_dask"]
 
@@ -46,6 +47,10 @@ def map_blocks(function, X, *row_arrays, **shared):
 
 def lazy_rows(function, X, *, n_columns, dtype):
     """Dask array of ``function(block)`` per row block; `n_columns` is None for a vector."""
-    if n_columns is None:
-        return X.map_blocks(function, drop_axis=1, dtype=dtype)
-    return X.map_blocks(function, chunks=(X.chunks[0], (n_columns,)), dtype=dtype)
+    shape = {"drop_axis": 1} if n_columns is None else {"chunks": (X.chunks[0], (n_columns,))}
+    return X.map_blocks(_of_finite_block, function=function, dtype=dtype, **shape)
+
+
+def _of_finite_block(block, *, function):
+    assert_all_finite(block, input_name="X")
+    return function(block)
