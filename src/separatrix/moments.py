@@ -192,6 +192,5 @@ class Units:
 
     def destandardize(self, boundaries, *, centered=True):
         """Boundaries for raw features from boundaries for `standardize`d ones."""
-        coef = boundaries.coef / self.scale
-        offset = coef @ self.mean if centered else 0.0
-        return replace(boundaries, coef=coef, intercept=boundaries.intercept - offset)
+        scaled = replace(boundaries, coef=boundaries.coef / self.scale)
+        return scaled.shifted(self.mean) if centered else scaled

@@ -1,6 +1,6 @@
 """From two clusters to k: sets of linear boundaries and how they are decoded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -69,6 +69,10 @@ class Boundaries:
         coef = code @ centers
         norms = np.einsum("ij,ij->i", centers, centers)
         return cls(coef, -0.5 * (code @ norms), code)
+
+    def shifted(self, origin):
+        """Boundaries for samples from boundaries for samples less `origin`."""
+        return replace(self, intercept=self.intercept - self.coef @ origin)
 
     def decision(self, X):
         """Scores of the rows of `X`: one column per cluster, or one value for two clusters."""

@@ -145,19 +145,22 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None):
     -------
     boundaries : Boundaries
     """
+    origin = np.zeros(rows.shape[1])
+    rows = rows.astype(np.float64, copy=False)
+    if not sp.issparse(rows):  # far from the origin, squares would swallow the differences
+        origin = np.average(rows, axis=0, weights=weights)
+        rows = rows - origin
+    init = "k-means++"
     if rng is None:
         ones = np.ones(rows.shape[0]) if weights is None else weights
         init = _principal_split_centers(rows, n_clusters, ones)
         if len(init) < n_clusters:  # fewer distinct rows than clusters
-            return Boundaries.nearest(_padded(init, n_clusters))
-        init = init.astype(rows.dtype)
-    else:
-        init = "k-means++"
+            return Boundaries.nearest(_padded(init, n_clusters)).shifted(origin)
     kmeans = KMeans(n_clusters, init=init, n_init=1, tol=0, random_state=rng)
     with warnings.catch_warnings():  # equal rows or a long tail of moves: still a start
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(rows, sample_weight=weights)
-    return Boundaries.nearest(kmeans.cluster_centers_.astype(np.float64))
+    return Boundaries.nearest(kmeans.cluster_centers_).shifted(origin)
 
 
 def random_start(rows, n_clusters, rng):
