@@ -179,19 +179,19 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
 
 
 def _project_back_chunk(X, weight, side, *, coef, offset, means):
-    """Spread of one chunk along `coef` for either side, and its products with the data.
+    """What one chunk adds to the products of the two covariances with a vector.
 
-    Returns per side the weighted sum of squares of q = coef'x + offset - mean, the vector
-    sum q x, and the sum of q.
+    With q = coef'x + offset - mean, per side the weighted sum of q x and of q.
     """
     xp, _ = namespace_of(X)
     scores = X @ (coef if sp.issparse(X) else like(coef, X)) + offset
     parts = []
     for sign, mean in zip((1, -1), means, strict=True):
         q = (scores - mean) * xp.astype(side == sign, scores.dtype)
-        r = q if weight is None else q * xp.astype(weight, q.dtype)
-        back = X.T @ r if sp.issparse(X) else to_numpy(r @ X)
-        parts.append((float(xp.sum(q * r)), back.astype(np.float64, copy=False), float(xp.sum(r))))
+        if weight is not None:
+            q = q * xp.astype(weight, q.dtype)
+        back = X.T @ q if sp.issparse(X) else to_numpy(q @ X)
+        parts.append((back.astype(np.float64, copy=False), float(xp.sum(q))))
     return parts
 
 
@@ -223,9 +223,9 @@ class ImplicitCovariances:
     means: np.ndarray
 
     def products(self, w):
-        """Quadratic forms w'Sw and products Sw of both covariances, in one pass."""
+        """Products of both covariances with `w`, in one pass over the data."""
         raw = w / self.units.scale
-        squares, back, residuals = np.zeros(2), np.zeros((2, len(w))), np.zeros(2)
+        back, residuals = np.zeros((2, len(w))), np.zeros(2)
         chunks = map_chunks(
             _project_back_chunk,
             self.X,
@@ -236,13 +236,11 @@ class ImplicitCovariances:
             means=tuple(float(mean) for mean in self.means @ w),
         )
         for parts in chunks:
-            for i, (square, vector, residual) in enumerate(parts):
-                squares[i] += square
+            for i, (vector, residual) in enumerate(parts):
                 back[i] += vector
                 residuals[i] += residual
-        weights = np.where(self.weights > 0, self.weights, 1.0)
         centered = (back - residuals[:, None] * self.units.mean) / self.units.scale
-        return squares / weights, centered / weights[:, None]
+        return centered / self.weights[:, None]
 
 
 def minimax_direction_by_passes(covariances, reg, *, start=None, tol=1e-8, max_passes=300):
@@ -277,9 +275,9 @@ def minimax_direction_by_passes(covariances, reg, *, start=None, tol=1e-8, max_p
     residual = next(v for v in (start, difference, covariances.units.active) if np.any(v))
     v = residual / np.linalg.norm(residual)
     while True:
-        _, image = covariances.products(v)
+        image = covariances.products(v) + reg * v
         basis = np.vstack([basis, v])
-        images = np.concatenate([images, (image + reg * v)[:, None]], axis=1)
+        images = np.concatenate([images, image[:, None]], axis=1)
         small = images @ basis.T
         S_plus, S_minus = (small + small.transpose(0, 2, 1)) / 2
         found = minimax_direction(S_plus, S_minus, basis @ difference, tol=1e-3 * tol)

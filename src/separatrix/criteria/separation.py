@@ -444,7 +444,7 @@ def lower_bound_step(sides, start=None):
         union = sides.implicit(merged=True)
 
         def product(v):
-            return union.products(v.ravel())[1][0] + problem.reg * v.ravel()
+            return union.products(v.ravel())[0] + problem.reg * v.ravel()
 
         operator = LinearOperator((len(difference),) * 2, matvec=product, dtype=np.float64)
         start = None if start is None else sides.in_units(start)
@@ -490,7 +490,7 @@ def eigenvector_boundary(problem):
     if problem.total.diagonal:
         covariance = everyone.implicit()
         operator = LinearOperator(
-            (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[1][0]
+            (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[0]
         )
         w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-4)[1][:, 0]
     else:
