@@ -186,7 +186,7 @@ def test_chunks_of_rows_equal_the_whole(solver, n_clusters, X, weight, seen, mon
     expected.fit(X, sample_weight=weight)
     seen.clear()
     with monkeypatch.context() as patch:
-        patch.setattr(separatrix.chunks, "CHUNK_SIZE", 75)
+        patch.setattr(separatrix.chunks, "CHUNK_SIZE", 25)
         model = MaximinSeparationClustering(n_clusters, solver=solver)
         model.fit(X, sample_weight=weight)
         scores = model.decision_function(X)

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 
 __all__ = ["is_dask", "map_chunks", "row_slices"]
 
-# Numbers per chunk, 32 MB of float64: large enough for BLAS to use its threads on a product with
-# a vector, small enough that the scores and labels of a chunk stay in the cache. A GPU wants fewer
-# and larger chunks, since each one waits for the host.
+# Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
+# count: a product with a vector makes one number per row, and cutting it finer only makes the
+# threads of BLAS wait for each other. A GPU wants fewer and larger chunks, since each one waits
+# for the host.
 CHUNK_SIZE = 2**22
 DEVICE_CHUNK_SIZE = 2**26
 
@@ -22,20 +23,23 @@ def is_dask(X):
     return hasattr(X, "__dask_graph__")
 
 
-def row_slices(X, width=0):
-    """Slices of consecutive rows that make up the chunks of `X`.
+def row_slices(X, width=None, n_rows=None):
+    """Slices of consecutive rows that make up the chunks of `X`, or of `n_rows` taken from it.
 
-    `width` is the number of columns of what a pass computes per row, if that is more than X has.
+    `width` is the number of columns of what a pass makes per row; None if that is as many as X
+    has.
     """
     n_samples, n_features = X.shape
+    if n_rows is not None:
+        n_samples = n_rows
     if sp.issparse(X):  # slicing a sparse matrix copies it, and a product needs no blocking
         return [slice(0, n_samples)]
     size = CHUNK_SIZE if isinstance(X, np.ndarray) else DEVICE_CHUNK_SIZE
-    step = max(1, size // max(1, n_features, width))
+    step = max(1, size // max(1, n_features if width is None else width))
     return [slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step)]
 
 
-def map_chunks(function, X, *row_arrays, width=0, **shared):
+def map_chunks(function, X, *row_arrays, width=None, **shared):
     """Yield ``function(X[rows], *(a[rows] for a in row_arrays), **shared)`` chunk by chunk.
 
     Parameters
@@ -46,8 +50,8 @@ def map_chunks(function, X, *row_arrays, width=0, **shared):
         The data.
     *row_arrays : array of shape (n_samples,) or None
         Arrays that are cut along with the rows; None is passed on as None.
-    width : int, default=0
-        Columns of the widest array that `function` makes of a chunk.
+    width : int, default=None
+        Columns of the arrays that `function` makes of a chunk; None if as many as X has.
     **shared
         Arguments that are the same for all chunks.
 

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import namespace_of
-from separatrix.chunks import map_chunks
+from separatrix.chunks import map_chunks, row_slices
 from separatrix.moments import Moments, moments_of_chunk
 
 __all__ = ["Partition"]
@@ -12,6 +12,19 @@ __all__ = ["Partition"]
 
 def _take_rows(X, rows):
     return X[rows] if sp.issparse(X) else namespace_of(X)[0].take(X, rows, axis=0)
+
+
+def _moments_of_rows(X, rows, signs, *, shift, diagonal):
+    """Signed moments of some rows, a block at a time so that no large part of X is copied."""
+    total = Moments.zero(X.shape[1], diagonal=diagonal)
+    for block in row_slices(X, n_rows=rows.shape[0]):
+        total = total + moments_of_chunk(
+            _take_rows(X, rows[block]),
+            None if signs is None else signs[block],
+            shift=shift,
+            diagonal=diagonal,
+        )
+    return total
 
 
 def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal):
@@ -41,7 +54,7 @@ def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal)
         if old is not None:
             turns = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
             signs = turns if signs is None else signs * xp.astype(turns, signs.dtype)
-        gains.append(moments_of_chunk(_take_rows(X, rows), signs, shift=shift, diagonal=diagonal))
+        gains.append(_moments_of_rows(X, rows, signs, shift=shift, diagonal=diagonal))
     if weight is None:
         return new, float(n_moved), gains
     turned = weight if old is None else weight * xp.astype(moved, weight.dtype)
@@ -92,7 +105,7 @@ class Partition:
             n_clusters=self.n_clusters,
             shift=self.shift,
             diagonal=self.total.diagonal,
-            width=0 if boundaries is None else boundaries.code.shape[0],
+            width=1 if boundaries is None else boundaries.code.shape[0],
         )
         labels, total_moved = [], 0.0
         for new, moved, gains in passes:

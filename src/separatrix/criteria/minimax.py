@@ -234,6 +234,7 @@ class ImplicitCovariances:
             coef=raw,
             offset=-float(raw @ self.units.mean),
             means=tuple(float(mean) for mean in self.means @ w),
+            width=1,
         )
         for parts in chunks:
             for i, (vector, residual) in enumerate(parts):

@@ -288,7 +288,8 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
         boundaries = result.boundaries.renumbered(order)
         # labels come from the boundaries as they are now: where a sample lies exactly on one, the
         # turn of its normal decides
-        parts = list(map_chunks(_label_chunk, problem.X, boundaries=boundaries))
+        width = boundaries.code.shape[0]
+        parts = list(map_chunks(_label_chunk, problem.X, boundaries=boundaries, width=width))
         pairs = separation[np.isfinite(separation)]
         return replace(
             result,
@@ -460,7 +461,8 @@ def lower_bound_step(sides, start=None):
             raise sides.singular() from None
         spread = float(w[active] @ total @ w[active])
     coef, offset = sides.hyperplane(w / np.sqrt(spread), 0.0)
-    projections = np.concatenate(list(map_chunks(_project_chunk, problem.X, coef=coef))) + offset
+    parts = map_chunks(_project_chunk, problem.X, coef=coef, width=1)
+    projections = np.concatenate(list(parts)) + offset
     involved = sides.side[to_numpy(sides.partition.labels)] != 0
     weights = to_numpy(problem.sample_weight)
     cut, bound = lower_bound_cut(
