@@ -142,7 +142,7 @@ def table2(names):
         f"✓ within {TOLERANCE} points of the paper. 'best' takes the reg of lowest error from\n"
         "1e-4 ... 1e4, chosen by the true classes as in the paper; 'default' is the estimator's\n"
         f"reg={DEFAULT_REG:g}, which needs no classes. The paper starts from k-means, and leaves\n"
-        "open where k-means starts. 'one start': the estimator's default, which is deterministic.\n"
+        "open where k-means starts. 'one start': the estimator's deterministic default.\n"
         f"'inertia': from the run of lowest inertia among {N_STARTS}. 'kappa': the largest\n"
         "objective from all of them, on mnist only at the reg that was best from one start.\n"
         "Features are scaled to [-1, 1], mnist to [0, 1]; constant ones are dropped."
