@@ -97,11 +97,18 @@ class BoundaryPredictorMixin:
     _boundaries: Boundaries
     _feature_map: Any
 
-    def _validate_X(self, X, *, reset, **checks):
+    def _validate_X(self, X, *, reset):
         if not is_dask(X):
-            return validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=supported_floats(X), **checks
-            )
+            try:
+                return validate_data(
+                    self, X, reset=reset, accept_sparse="csr", dtype=supported_floats(X)
+                )
+            except ValueError as error:
+                if "could not convert" not in str(error):
+                    raise
+                raise ValueError(
+                    f"X must be numeric: {error}. Encode text columns as numbers first."
+                ) from error
         from separatrix.distributed import validate_dask
 
         X = validate_dask(X, dtypes=(np.float64, np.float32))

@@ -826,7 +826,12 @@ def weights(**kwargs):
 BAD_INPUT = {
     "NaN": ({}, spoilt(np.nan), {}, "Input X contains NaN"),
     "infinity": ({}, spoilt(np.inf), {}, "Input X contains infinity"),
-    "strings": ({}, [["a", "b"], ["c", "d"]], {}, "could not convert string to float: 'a'"),
+    "strings": (
+        {},
+        [["a", "b"], ["c", "d"]],
+        {},
+        "X must be numeric: could not convert string to float: 'a'",
+    ),
     "one dimension": ({}, GOOD[:, 0], {}, "Expected 2D array, got 1D array"),
     "no features": ({}, GOOD[:, :0], {}, r"0 feature\(s\)"),
     "one sample": ({}, GOOD[:1], {}, "n_samples=1 should be >= n_clusters=2"),
