@@ -97,6 +97,6 @@ class Progress:
         """Loop counter of at most `max_iter` passes."""
         return Iterations(max_iter)
 
-    def close(self):
-        """End the task; True if a callback asks to end its siblings too."""
+    def close(self, boundaries=None):
+        """End the task with the model it found; True if its siblings should not follow."""
         return False
