@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,11 +23,11 @@ from separatrix._sklearn import (
     supported_floats,
     to_numpy,
 )
-from separatrix.chunks import is_dask, map_chunks
+from separatrix.chunks import is_dask, map_rows
 from separatrix.multiway import Boundaries
 from separatrix.result import Iterations, Progress, SolverResult, Status
 
-__all__ = ["BaseDiscriminativeClustering", "BoundaryPredictorMixin", "number_clusters"]
+__all__ = ["BaseDiscriminativeClustering", "BoundaryPredictorMixin"]
 
 
 class _ObservedIterations(Iterations):
@@ -78,7 +79,7 @@ class _ObservedProgress(Progress):
         )
 
 
-def number_clusters(labels, weights):
+def _order_of_clusters(labels, weights):
     """Order of clusters by weight, largest first, ties by first appearance in `labels`."""
     appearance = np.zeros(len(weights), dtype=np.intp)
     _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
@@ -111,7 +112,7 @@ class BoundaryPredictorMixin:
                 ) from error
         from separatrix.distributed import validate_dask
 
-        X = validate_dask(X, dtypes=(np.float64, np.float32))
+        X = validate_dask(X)
         if reset:
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
@@ -159,8 +160,7 @@ class BoundaryPredictorMixin:
             n_columns = self._feature_map.projection.shape[1]
             return lazy_rows(self._feature_map, X, n_columns=n_columns, dtype=X.dtype)
         width = self._feature_map.projection.shape[0]
-        parts = list(map_chunks(_call_on_chunk, X, transform=self._feature_map, width=width))
-        return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+        return map_rows(self._feature_map, X, width=width)
 
     def _decision(self, X, method):
         """Scores of samples for public method `method`, lazily for a dask array."""
@@ -174,9 +174,7 @@ class BoundaryPredictorMixin:
             n_columns = None if boundaries.n_clusters <= 2 else boundaries.n_clusters
             return lazy_rows(score, X, n_columns=n_columns, dtype=X.dtype)
         check_same_namespace(X, self, attribute="intercept_", method=method)
-        width = boundaries.code.shape[0]
-        parts = list(map_chunks(_call_on_chunk, X, transform=score, width=width))
-        return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+        return map_rows(score, X, width=boundaries.code.shape[0])
 
     def decision_function(self, X):
         """Signed scores of samples: how far inside each cluster they lie.
@@ -210,10 +208,6 @@ class BoundaryPredictorMixin:
         return self._boundaries.decode(decision)
 
 
-def _call_on_chunk(X, *, transform):
-    return transform(X)
-
-
 class _Score:
     """Picklable map from a chunk of samples to their scores."""
 
@@ -232,8 +226,9 @@ class BaseDiscriminativeClustering(
 ):
     """Validates, runs restarts, keeps the best, numbers the clusters and tells the user.
 
-    A criterion implements `_prepare`, which turns validated data into a problem, and
-    `_fit_once`, which solves it from one start. This class knows no criterion.
+    A criterion implements `_prepare`, which turns validated data into a problem whose `X` holds
+    the features, `_fit_once`, which solves it from one start, and `_attributes`, its own fitted
+    attributes. This class knows no criterion.
     """
 
     _parameter_constraints: dict = {
@@ -285,26 +280,36 @@ class BaseDiscriminativeClustering(
         context = self._init_callback_context(max_subtasks=self.n_init)
         progress = _ObservedProgress(self, context, X)
         if self.n_clusters == 1:
-            best = self._one_cluster(X)
+            self._set_result(X, self._one_cluster(X), self._attributes(None, None, [0]))
         else:
-            best = self._best_of_restarts(X, sample_weight, progress, rng)
-        self._set_result(X, best)
+            problem = self._prepare(X, sample_weight, rng)
+            best, order = self._best_of_restarts(problem, progress, rng)
+            self._set_result(X, best, self._attributes(problem, best.partition, order))
         progress.close()
         return self
 
-    def _best_of_restarts(self, X, sample_weight, progress, rng):
-        problem = self._prepare(X, sample_weight, rng)
+    def _best_of_restarts(self, problem, progress, rng):
+        """The best result with its clusters numbered, and the order that made the numbers."""
         results = []
         for restart in range(self.n_init):
             task = progress.subtask("restart", self._subtasks_of_restart())
-            results.append(self._fit_once(problem, restart, task, rng))
-            if task.close(results[-1].boundaries):
+            result = self._fit_once(problem, restart, task, rng)
+            order = _order_of_clusters(result.labels, result.partition.weights)
+            result = replace(result, boundaries=result.boundaries.renumbered(order))
+            results.append((result, order))
+            if task.close(result.boundaries):
                 break
         # a result with fewer clusters than asked for never beats one that has them
-        best = max(results, key=lambda r: (r.status is not Status.DEGENERATE, r.objective))
+        best, order = max(
+            results, key=lambda r: (r[0].status is not Status.DEGENERATE, r[0].objective)
+        )
         if not best.status.is_silent:
             warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
-        return best
+        # labels come from the boundaries as they are now: where a sample lies exactly on one, the
+        # turn of its normal decides
+        width = best.boundaries.code.shape[0]
+        labels = map_rows(best.boundaries.labels, problem.X, width=width)
+        return replace(best, labels=labels), order
 
     def _subtasks_of_restart(self):
         """Most tasks that a restart has, for progress bars; None if that is not known."""
@@ -316,22 +321,24 @@ class BaseDiscriminativeClustering(
         labels = np.zeros(X.shape[0], dtype=np.int8)
         if not is_dask(X):
             labels = like(labels, X)
-        return SolverResult(
-            labels, empty, np.nan, [], 1, Status.CONVERGED, self._extras_of_one_cluster()
-        )
+        return SolverResult(labels, empty, np.nan, [], 1, Status.CONVERGED)
 
-    def _extras_of_one_cluster(self):
-        """Values of the criterion's own attributes where there is nothing to separate."""
+    def _attributes(self, problem, partition, order):
+        """The criterion's own fitted attributes of a solution, by name.
+
+        Cluster i is what `partition` calls `order[i]`. For one cluster, where there is nothing to
+        solve, `problem` and `partition` are None.
+        """
         return {}
 
-    def _set_result(self, X, result):
+    def _set_result(self, X, result, attributes):
         """Set the fitted attributes, in the namespace of `X`."""
         xp, _ = namespace_of(result.labels)
         self.labels_ = xp.astype(result.labels, xp.int32)
         self.objective_ = result.objective
         self.history_ = list(result.history)
         self.n_iter_ = result.n_iter
-        for name, value in result.extras.items():
+        for name, value in attributes.items():
             if isinstance(value, np.ndarray) and not is_dask(X):
                 value = like(value, X)
             setattr(self, name, value)

@@ -8,7 +8,9 @@ scikit-learn dispatches to, or over the blocks of a dask array; the caller combi
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["is_dask", "map_chunks", "row_slices"]
+from separatrix._sklearn import namespace_of
+
+__all__ = ["is_dask", "join_rows", "map_chunks", "map_rows", "row_slices"]
 
 # Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
 # count: a product with a vector makes one number per row, and cutting it finer only makes the
@@ -69,3 +71,18 @@ def map_chunks(function, X, *row_arrays, width=None, **shared):
         # a whole matrix is passed as itself: even a full slice of a sparse one is a copy
         chunk = X if rows == slice(0, X.shape[0]) else X[rows, :]
         yield function(chunk, *(a if a is None else a[rows] for a in row_arrays), **shared)
+
+
+def join_rows(parts):
+    """One array from the arrays that chunks made, in the order of the rows."""
+    parts = list(parts)
+    return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+
+
+def map_rows(transform, X, *, width):
+    """Array of ``transform(chunk)`` for all rows of `X`; `width` as in `map_chunks`."""
+    return join_rows(map_chunks(_apply, X, transform=transform, width=width))
+
+
+def _apply(X, *, transform):
+    return transform(X)

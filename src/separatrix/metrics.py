@@ -552,7 +552,7 @@ def _labelled(X, labels, reg, sample_weight):
     if is_dask(X):
         from separatrix.distributed import validate_dask
 
-        X = validate_dask(X, dtypes=(np.float64, np.float32))
+        X = validate_dask(X)
     else:
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
     _check_same_length("labels", codes.size, "X", X.shape[0])

@@ -175,8 +175,8 @@ class Units:
         constant = variance <= rounding * moments.mean**2 + (rounding * mean) ** 2
         scale = np.where(constant, np.inf, np.sqrt(variance))
         if isotropic and not constant.all():
-            sigma = np.diag(variance) if moments.diagonal else moments.covariance
-            scale = np.full_like(scale, np.sqrt((sigma**2).sum() / np.trace(sigma)))
+            sigma = variance if moments.diagonal else moments.covariance
+            scale = np.full_like(scale, np.sqrt((sigma**2).sum() / variance.sum()))
         return cls(mean, scale)
 
     @property

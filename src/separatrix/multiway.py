@@ -157,7 +157,7 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
     Returns
     -------
     result : SolverResult
-        With the partition as ``extras["partition"]``.
+        With its `Partition`.
     """
     weights = to_numpy(problem.sample_weight)
     weights = np.ones(problem.X.shape[0]) if weights is None else weights
@@ -172,6 +172,8 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
         split = solve_two(leaves.pop(leaf), task)
         stopped = task.close(split.boundaries)
         if split.status is Status.DEGENERATE:
+            if stopped:
+                break
             continue
         splits.append(split)
         new = code.shape[1]
@@ -208,7 +210,7 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
         history=[value for split in splits for value in split.history],
         n_iter=max(1, sum(split.n_iter for split in splits)),
         status=status,
-        extras={"partition": partition},
+        partition=partition,
     )
 
 

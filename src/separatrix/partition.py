@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import namespace_of
-from separatrix.chunks import map_chunks, row_slices
+from separatrix.chunks import join_rows, map_chunks, row_slices
 from separatrix.moments import Moments, moments_of_chunk
 
 __all__ = ["Partition"]
@@ -113,8 +113,7 @@ class Partition:
             total_moved += moved
             if gains:
                 self._gains = [a + b for a, b in zip(self._gains, gains, strict=True)]
-        xp, _ = namespace_of(labels[0])
-        self.labels = xp.concat(labels) if len(labels) > 1 else labels[0]
+        self.labels = join_rows(labels)
         return total_moved
 
     def moments(self, clusters):

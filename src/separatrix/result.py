@@ -1,7 +1,7 @@
 """What a solver returns, and the loop counter it runs on."""
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Iterations", "Progress", "SolverResult", "Status"]
@@ -47,8 +47,9 @@ class SolverResult:
         Iterations done.
     status : Status
         How the solver ended.
-    extras : dict
-        Further fitted attributes of the criterion, by name.
+    partition : object
+        The labels again, with the total weight of each cluster as `weights` and whatever else
+        the criterion computes its own fitted attributes from.
     """
 
     labels: Any
@@ -57,7 +58,7 @@ class SolverResult:
     history: list
     n_iter: int
     status: Status
-    extras: dict = field(default_factory=dict)
+    partition: Any = None
 
 
 class Iterations:

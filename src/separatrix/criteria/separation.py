@@ -1,16 +1,14 @@
 """Maximin separation probability clustering: the labelling a minimax machine separates best."""
 
-from dataclasses import replace
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
-from separatrix._sklearn import StrOptions, like, namespace_of, one_blas_thread, to_numpy
+from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
 from separatrix.balance import lower_bound_cut
-from separatrix.base import BaseDiscriminativeClustering, number_clusters
-from separatrix.chunks import map_chunks
+from separatrix.base import BaseDiscriminativeClustering
+from separatrix.chunks import join_rows, map_chunks
 from separatrix.criteria.minimax import (
     KERNEL_CONSTRAINTS,
     KernelFeaturesMixin,
@@ -264,45 +262,26 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
     def _fit_once(self, problem, restart, progress, rng):
         multiway = self._resolved_multiway()
         if self.n_clusters == 2:
-            result = self._solve_two(problem, progress, restart, rng)
-        elif multiway == "bisection":
-            result = bisect(
+            return self._solve_two(problem, progress, restart, rng)
+        if multiway == "bisection":
+            return bisect(
                 problem,
                 lambda part, task: self._solve_two(part, task, restart, rng),
                 self.n_clusters,
                 progress=progress,
                 rng=rng,
             )
-        else:
-            make_code = pairwise_code if multiway == "pairwise" else one_vs_rest_code
-            code = make_code(self.n_clusters)
-            result = self._alternate(problem, code, progress, restart, rng)
-        return self._numbered(problem, result)
+        make_code = pairwise_code if multiway == "pairwise" else one_vs_rest_code
+        return self._alternate(problem, make_code(self.n_clusters), progress, restart, rng)
 
-    def _numbered(self, problem, result):
-        """The result with clusters in order of size, and its separation probabilities."""
-        partition = result.extras["partition"]
-        order = number_clusters(result.labels, partition.weights)
-        separation = separation_probability(pairwise_kappa(problem, partition))
-        separation = separation[np.ix_(order, order)]
-        boundaries = result.boundaries.renumbered(order)
-        # labels come from the boundaries as they are now: where a sample lies exactly on one, the
-        # turn of its normal decides
-        width = boundaries.code.shape[0]
-        parts = list(map_chunks(_label_chunk, problem.X, boundaries=boundaries, width=width))
+    def _attributes(self, problem, partition, order):
+        kappa = np.full((1, 1), np.nan) if problem is None else pairwise_kappa(problem, partition)
+        separation = separation_probability(kappa)[np.ix_(order, order)]
         pairs = separation[np.isfinite(separation)]
-        return replace(
-            result,
-            labels=namespace_of(parts[0])[0].concat(parts),
-            boundaries=boundaries,
-            extras={
-                "pairwise_separation_": separation,
-                "separation_probability_": float(pairs.min()) if pairs.size else np.nan,
-            },
-        )
-
-    def _extras_of_one_cluster(self):
-        return {"pairwise_separation_": np.full((1, 1), np.nan), "separation_probability_": np.nan}
+        return {
+            "pairwise_separation_": separation,
+            "separation_probability_": float(pairs.min()) if pairs.size else np.nan,
+        }
 
 
 # --- the drivers --------------------------------------------------------------------------------
@@ -342,7 +321,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     Returns
     -------
     result : SolverResult
-        With the partition as ``extras["partition"]``.
+        With its `Partition`.
     """
     fit_boundary = {"mpm": minimax_step, "gep": lower_bound_step}[solver]
     # 0) label all rows by the start
@@ -386,7 +365,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         history=iterations.history,
         n_iter=max(1, iterations.n_iter),
         status=Status.DEGENERATE if partition.empty.any() else iterations.status,
-        extras={"partition": partition},
+        partition=partition,
     )
 
 
@@ -406,15 +385,11 @@ def solve_eigenvector(problem, *, progress):
         history=iterations.history,
         n_iter=1,
         status=Status.CONVERGED,
-        extras={"partition": partition},
+        partition=partition,
     )
 
 
 # --- the steps; `minimax_step` is Approach 1 -----------------------------------------------------
-
-
-def _label_chunk(X, *, boundaries):
-    return boundaries.labels(X)
 
 
 @one_blas_thread
@@ -461,8 +436,7 @@ def lower_bound_step(sides, start=None):
             raise sides.singular() from None
         spread = float(w[active] @ total @ w[active])
     coef, offset = sides.hyperplane(w / np.sqrt(spread), 0.0)
-    parts = map_chunks(_project_chunk, problem.X, coef=coef, width=1)
-    projections = np.concatenate(list(parts)) + offset
+    projections = join_rows(map_chunks(_project_chunk, problem.X, coef=coef, width=1)) + offset
     involved = sides.side[to_numpy(sides.partition.labels)] != 0
     weights = to_numpy(problem.sample_weight)
     cut, bound = lower_bound_cut(
@@ -483,13 +457,13 @@ def eigenvector_boundary(problem):
     eigenvector v, on standardised X, does not.
     """
     partition = problem.partition(1)
-    partition.assign(problem.beside_rows(np.zeros(problem.X.shape[0], dtype=np.int8)))
     everyone = Sides(
         problem, partition, np.ones(1, dtype=np.int8), problem.total, problem.total, problem.units
     )
     n_features = problem.X.shape[1]
     active = problem.units.active
     if problem.total.diagonal:
+        partition.assign(problem.beside_rows(np.zeros(problem.X.shape[0], dtype=np.int8)))
         covariance = everyone.implicit()
         operator = LinearOperator(
             (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[0]

@@ -7,7 +7,7 @@ from sklearn.utils import assert_all_finite
 __all__ = ["lazy_rows", "map_blocks", "validate_dask"]
 
 
-def validate_dask(X, *, dtypes):
+def validate_dask(X):
     """Return `X` as a two-dimensional float dask array of known size, one block per row range."""
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array(lengths=True)
@@ -18,7 +18,7 @@ def validate_dask(X, *, dtypes):
         )
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X must be numeric, got a dask array of dtype {X.dtype}.")
-    if X.dtype not in dtypes:
+    if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
     if any(np.isnan(size) for size in X.shape):
         X = X.compute_chunk_sizes()
