@@ -58,7 +58,7 @@ def seen(monkeypatch):
 @pytest.fixture
 def small_samples(monkeypatch):
     """Starts are found on forty rows."""
-    for module in (separatrix.starts, minimax):
+    for module in (separatrix.starts, separatrix.features):
         monkeypatch.setattr(module, "SAMPLE_SIZE", 40)
 
 

@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 # iterate `__all__`: a new criterion is one line here.
 _HOMES = {
     "MaximinSeparationClustering": "criteria.separation",
+    "MaximumMarginClustering": "criteria.margin",
     "MinimaxProbabilityMachine": "criteria.minimax",
     "metrics": None,
 }

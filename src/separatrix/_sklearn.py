@@ -34,8 +34,13 @@ __all__ = [
 ]
 
 
+_NUMPY_NAMESPACE, _, _ = get_namespace_and_device(np.empty(0))
+
+
 def namespace_of(array):
     """Array namespace and device of `array`; sparse matrices count as NumPy."""
+    if type(array) is np.ndarray:  # inner loops ask this question a thousand times
+        return _NUMPY_NAMESPACE, None
     xp, _, device = get_namespace_and_device(array)
     return xp, device
 
@@ -54,7 +59,7 @@ def widest_float(array):
 
 def to_numpy(array):
     """Copy `array` to NumPy if it lives elsewhere; None and sparse matrices pass through."""
-    if array is None or sp.issparse(array):
+    if array is None or type(array) is np.ndarray or sp.issparse(array):
         return array
     xp, _ = namespace_of(array)
     return _convert_to_numpy(array, xp)

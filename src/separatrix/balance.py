@@ -1,8 +1,250 @@
-"""Label updates along one direction: where to cut."""
+"""Label updates: where to cut one score, or how to shift several, for clusters of given sizes."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["lower_bound_cut"]
+from separatrix._sklearn import like, namespace_of, to_numpy, widest_float
+
+__all__ = ["Cut", "Offsets", "balanced_offsets", "balanced_threshold", "lower_bound_cut"]
+
+# A band is met up to this rounding of sums of weights.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A threshold on scores.
+
+    Attributes
+    ----------
+    threshold : float
+        Scores above it are positive; nan if all scores are equal.
+    loss : float
+        Summed loss of the labels that it gives.
+    within : bool
+        Whether the sides have the sizes asked for.
+    """
+
+    threshold: float
+    loss: float
+    within: bool
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """Scores in order, with prefix sums of their weights and of their weighted values."""
+
+    f: Any
+    weight: Any
+    first: Any
+    squares: float
+
+    @classmethod
+    def of(cls, scores, sample_weight):
+        """Sort; samples without weight are left out, as they have no say in where a cut lies."""
+        xp, device = namespace_of(scores)
+        wide = widest_float(scores)
+        if sample_weight is None:
+            f = xp.astype(xp.sort(scores, stable=False), wide)
+            count = xp.arange(1, f.shape[0] + 1, dtype=wide, device=device)
+            return cls(f, count, xp.cumulative_sum(f), float(f @ f))
+        present = sample_weight > 0
+        scores, sample_weight = scores[present], sample_weight[present]
+        order = xp.argsort(scores, stable=False)
+        f = xp.astype(xp.take(scores, order), wide)
+        weight = xp.astype(xp.take(sample_weight, order), wide)
+        moments = weight * f
+        return cls(f, xp.cumulative_sum(weight), xp.cumulative_sum(moments), float(moments @ f))
+
+    def upto(self, count):
+        """Weight, and weighted sum, of the first `count` scores."""
+        xp, _ = namespace_of(self.f)
+        some = count > 0
+        index = xp.where(some, count - 1, 0)
+        zero = xp.zeros_like(self.f[:1])
+        return tuple(xp.where(some, xp.take(a, index), zero) for a in (self.weight, self.first))
+
+
+def _cuts(f, eps, low, high):
+    """How many of the sorted scores lie below each cut, for cuts behind scores low to high - 1.
+
+    A cut needs neighbours that differ by more than what rounding can make of equal samples.
+    """
+    xp, _ = namespace_of(f)
+    if low >= high:
+        return xp.nonzero(f[:0] > 0)[0]
+    largest = max(abs(float(f[0])), abs(float(f[-1])))
+    (behind,) = xp.nonzero(f[low + 1 : high + 1] - f[low:high] > 32 * eps * largest)
+    return behind + (low + 1)
+
+
+def balanced_threshold(scores, sample_weight=None, *, loss, balance):
+    r"""Threshold of least loss among those that keep two clusters in balance.
+
+    .. math:: \min_{y, t} \sum_i s_i\, L(f_i - t, y_i) \quad \text{subject to} \quad
+              \Big|\sum_i s_i y_i\Big| \le \text{balance} \sum_i s_i,\; y_i \in \{-1, 1\}
+
+    Problems (8) and (9) of Zhang, Tsang and Kwok (2009), for the hinge loss max(0, 1 - yf), the
+    Laplacian loss abs(f - y) and the square loss (f - y)^2. For a fixed t the best labels are the
+    signs of f - t (Propositions 1 and 2), so the candidates are, as in the paper, the midpoints
+    of neighbouring scores. Prefix sums give the loss of all of them in O(n log n), where the
+    paper spends O(n) on each.
+
+    Equal scores are never parted, since equal samples belong together. So it may be that no cut
+    meets the balance; then one of those nearest to it is taken, and `within` is False.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples,)
+        Scores f, in any array namespace.
+    sample_weight : array of shape (n_samples,), default=None
+        Nonnegative weights s.
+    loss : {"laplacian", "square", "hinge"}
+        Loss L.
+    balance : float
+        Largest difference between the weights of the two clusters, as a share of their sum.
+
+    Returns
+    -------
+    cut : Cut
+    """
+    xp, _ = namespace_of(scores)
+    ordered = _Sorted.of(scores, sample_weight)
+    f, weight = ordered.f, ordered.weight
+    total = float(weight[-1])
+    # 1) cuts within the band, behind the `k`-th score, counted from 1, where the next one differs
+    slack = ROUNDING * total
+    low = xp.sum(weight[:-1] < 0.5 * (1 - balance) * total - slack)
+    high = xp.sum(weight[:-1] <= 0.5 * (1 + balance) * total + slack)
+    eps = float(xp.finfo(scores.dtype).eps)
+    k = _cuts(f, eps, int(low), int(high))
+    # 2) if there is none, the cuts nearest to the band
+    within = k.shape[0] > 0
+    if not within:
+        k = _cuts(f, eps, 0, f.shape[0] - 1)
+        if k.shape[0] == 0:
+            return Cut(np.nan, 0.0, within=False)
+        imbalance = xp.abs(2 * xp.take(weight, k - 1) - total)
+        k = k[imbalance <= float(xp.min(imbalance)) + slack]
+    # 3) the best of them
+    t = 0.5 * (xp.take(f, k - 1) + xp.take(f, k))
+    losses = _losses_of_cuts(ordered, k, t, loss)
+    best = int(xp.argmin(losses))
+    return Cut(float(t[best]), float(losses[best]), within)
+
+
+def _losses_of_cuts(ordered, k, t, loss):
+    """Summed loss of the labels sign(f - t), for sorted t that lie behind the k-th score each."""
+    xp, _ = namespace_of(t)
+    total, total_first = ordered.weight[-1], ordered.first[-1]
+    weight_k, first_k = ordered.upto(k)
+    if loss == "square":
+        below = weight_k * (1 - t) ** 2 + 2 * (1 - t) * first_k
+        above = (total - weight_k) * (1 + t) ** 2 - 2 * (1 + t) * (total_first - first_k)
+        return ordered.squares + below + above
+    # scores from t - 1 to t + 1 are less than one from the threshold
+    weight_a, first_a = ordered.upto(xp.searchsorted(ordered.f, t - 1))
+    weight_c, first_c = ordered.upto(xp.searchsorted(ordered.f, t + 1))
+    inside = (first_k - first_a) - (t - 1) * (weight_k - weight_a)
+    inside = inside + (t + 1) * (weight_c - weight_k) - (first_c - first_k)
+    if loss == "hinge":
+        return inside
+    outside = (t - 1) * weight_a - first_a
+    outside = outside + (total_first - first_c) - (t + 1) * (total - weight_c)
+    return inside + outside
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """What to add to the scores of each cluster.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_clusters,)
+        A sample goes to the cluster of its largest score plus offset.
+    within : bool
+        Whether the clusters then have the sizes asked for.
+    """
+
+    offsets: np.ndarray
+    within: bool
+
+
+def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=None):
+    r"""Offsets that bring the sizes of clusters between bounds at the least loss of score.
+
+    .. math:: \max_y \sum_i s_i f_{i y_i} \quad \text{subject to} \quad
+              \text{min size} \le \sum_{i: y_i = c} s_i \le \text{max size}
+
+    is a transport problem. Its multipliers are the offsets b of the rule
+    :math:`y_i = \arg\max_c f_{ic} + b_c`, which new samples obey too. They minimise a convex
+    function, here one coordinate at a time: the cluster that is farthest from its bounds is moved
+    to the nearest one. Each step is exact; among few samples, where sizes jump, the steps can run
+    in a circle, and the best offsets met are returned.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_clusters)
+        Scores f, in any array namespace.
+    sample_weight : array of shape (n_samples,), default=None
+        Nonnegative weights s.
+    min_size, max_size : float
+        Bounds of the summed weights of each cluster.
+    start : ndarray of shape (n_clusters,), default=None
+        Offsets to begin with.
+
+    Returns
+    -------
+    result : Offsets
+    """
+    xp, device = namespace_of(scores)
+    n_samples, n_clusters = scores.shape
+    if sample_weight is None:
+        weight = xp.ones(n_samples, dtype=scores.dtype, device=device)
+    else:
+        weight = xp.astype(sample_weight, scores.dtype)
+    offsets = np.zeros(n_clusters) if start is None else np.array(start, dtype=np.float64)
+    best, best_excess = offsets, np.inf
+    slack = ROUNDING * float(xp.sum(weight))
+    for _ in range(20 * n_clusters):
+        shifted = scores + like(offsets, scores)
+        labels = xp.argmax(shifted, axis=1)
+        sizes = np.array([float(xp.sum(weight[labels == c])) for c in range(n_clusters)])
+        excess = np.maximum(sizes - max_size, min_size - sizes)
+        if excess.max() < best_excess - slack:
+            best, best_excess = offsets.copy(), excess.max()
+        if best_excess <= slack:
+            break
+        cluster = int(np.argmax(excess))
+        others = [c for c in range(n_clusters) if c != cluster]
+        rival = xp.max(xp.take(shifted, like(np.array(others), scores), axis=1), axis=1)
+        needed = rival - scores[:, cluster]
+        if sizes[cluster] > max_size:
+            offset = _offset_of_size(needed, weight, max_size + slack, most=True)
+        else:
+            offset = _offset_of_size(needed, weight, min_size - slack, most=False)
+        if offset is None:
+            break
+        offsets[cluster] = offset
+    return Offsets(best, best_excess <= slack)
+
+
+def _offset_of_size(needed, weight, size, *, most):
+    """Offset for which the samples that need less than it weigh just about `size`.
+
+    At most as much, or at least as much; None if no offset does.
+    """
+    ordered = _Sorted.of(needed, weight)
+    f, sizes = (to_numpy(array) for array in (ordered.f, ordered.weight))
+    counts = _cuts(f, np.finfo(f.dtype).eps, 0, len(f) - 1)
+    reached = sizes[counts - 1]
+    counts = counts[reached <= size] if most else counts[reached >= size]
+    if counts.size == 0:
+        return None
+    last = counts[-1] if most else counts[0]
+    return 0.5 * (f[last - 1] + f[last])
 
 
 def lower_bound_cut(projections, sample_weight, spread):

@@ -150,18 +150,6 @@ class BoundaryPredictorMixin:
         self.__dict__.pop("coef_", None)
         self.__dict__.update(self._boundary_attributes(boundaries, X))
 
-    def _features(self, X):
-        """The features that boundaries live in, for all rows of `X`."""
-        if self._feature_map is None:
-            return X
-        if is_dask(X):
-            from separatrix.distributed import lazy_rows
-
-            n_columns = self._feature_map.projection.shape[1]
-            return lazy_rows(self._feature_map, X, n_columns=n_columns, dtype=X.dtype)
-        width = self._feature_map.projection.shape[0]
-        return map_rows(self._feature_map, X, width=width)
-
     def _decision(self, X, method):
         """Scores of samples for public method `method`, lazily for a dask array."""
         check_is_fitted(self)
@@ -174,7 +162,8 @@ class BoundaryPredictorMixin:
             n_columns = None if boundaries.n_clusters <= 2 else boundaries.n_clusters
             return lazy_rows(score, X, n_columns=n_columns, dtype=X.dtype)
         check_same_namespace(X, self, attribute="intercept_", method=method)
-        return map_rows(score, X, width=boundaries.code.shape[0])
+        made = 0 if self._feature_map is None else self._feature_map.rank
+        return map_rows(score, X, width=boundaries.code.shape[0] + made)
 
     def decision_function(self, X):
         """Signed scores of samples: how far inside each cluster they lie.
@@ -238,6 +227,7 @@ class BaseDiscriminativeClustering(
         "tol": [Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
     }
+    _smaller_is_better = False
 
     @abstractmethod
     def _prepare(self, X, sample_weight, rng):
@@ -300,8 +290,9 @@ class BaseDiscriminativeClustering(
             if task.close(result.boundaries):
                 break
         # a result with fewer clusters than asked for never beats one that has them
+        sign = -1 if self._smaller_is_better else 1
         best, order = max(
-            results, key=lambda r: (r[0].status is not Status.DEGENERATE, r[0].objective)
+            results, key=lambda r: (r[0].status is not Status.DEGENERATE, sign * r[0].objective)
         )
         if not best.status.is_silent:
             warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
@@ -310,6 +301,24 @@ class BaseDiscriminativeClustering(
         width = best.boundaries.code.shape[0]
         labels = map_rows(best.boundaries.labels, problem.X, width=width)
         return replace(best, labels=labels), order
+
+    def _check_init_labels(self, X, sample_weight):
+        """Refuse a start by labels, the parameter `init`, that does not fit the samples."""
+        labels = np.asarray(self.init)
+        if labels.shape != (X.shape[0],):
+            raise ValueError(
+                f"init has shape {labels.shape} but X has {X.shape[0]} samples; pass one label "
+                "per sample."
+            )
+        allowed = np.arange(self.n_clusters)
+        weights = to_numpy(sample_weight)
+        weights = np.ones(len(labels)) if weights is None else weights
+        shares = [weights[labels == label].sum() / weights.sum() for label in allowed]
+        if not np.isin(labels, allowed).all() or min(shares) <= 1e-12:
+            raise ValueError(
+                f"init must use each label from 0 to n_clusters-1={self.n_clusters - 1}, and no "
+                f"other, on samples of positive weight; got {np.unique(labels)[:10]}."
+            )
 
     def _subtasks_of_restart(self):
         """Most tasks that a restart has, for progress bars; None if that is not known."""

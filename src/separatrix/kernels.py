@@ -1,16 +1,27 @@
 """Kernels through low-rank features, so that linear methods serve them."""
 
+import os
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn import config_context
+from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
-from separatrix._sklearn import like, to_numpy
+from separatrix._sklearn import like, namespace_of, to_numpy
 
-__all__ = ["KernelMap", "fit_kernel_map", "pivoted_cholesky", "scale_gamma"]
+__all__ = [
+    "KernelMap",
+    "check_fits_memory",
+    "distance_gamma",
+    "fit_kernel_map",
+    "kernel_matrix",
+    "pivoted_cholesky",
+    "scale_gamma",
+]
 
 
 def scale_gamma(X, weights=None):
@@ -24,7 +35,67 @@ def scale_gamma(X, weights=None):
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
-def pivoted_cholesky(diagonal, column, *, max_rank, tol):
+def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
+    """Kernel coefficient 1 / sigma**2, with a multiple of a typical distance as the width sigma.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Samples; all their distances are computed.
+    weights : ndarray of shape (n_samples,), default=None
+        Their weights.
+    rule : {"mean", "median"}, default="mean"
+        Which distance of two samples is typical. A sample is no pair with itself.
+    multiple : float, default=1.0
+        Multiple of it.
+
+    Returns
+    -------
+    gamma : float
+    """
+    distances = euclidean_distances(X)
+    weights = np.ones(len(distances)) if weights is None else weights
+    pairs = np.outer(weights, weights)
+    # a sample of weight two is two equal samples, which make pairs at distance zero
+    pairs[np.diag_indices_from(pairs)] = np.maximum(weights**2 - weights, 0.0)
+    if not (pairs > 0).any():
+        return 1.0
+    if rule == "mean":
+        typical = np.average(distances, weights=pairs)
+    else:
+        order = np.argsort(distances, axis=None)
+        below = np.cumsum(pairs.ravel()[order])
+        typical = distances.ravel()[order[np.searchsorted(below, 0.5 * below[-1])]]
+    return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+
+
+def kernel_matrix(X, Y, *, kernel, params):
+    """Kernel of the rows of `X` and of `Y`, by the names of scikit-learn."""
+    values = pairwise_kernels(X, Y, metric=kernel, filter_params=True, **params)
+    xp, _ = namespace_of(values)
+    if not bool(xp.isfinite(xp.sum(values))):
+        raise ValueError(
+            f"kernel={kernel!r} has values that are not finite for samples of X; check the "
+            "kernel's parameters, or scale X down."
+        )
+    return values
+
+
+def check_fits_memory(n_samples, *, remedy):
+    """Refuse a matrix of n_samples by n_samples, and a factor of it, that memory cannot hold."""
+    needed = 2 * 8 * n_samples**2
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # no such names on this system
+        return
+    if needed > memory:
+        raise ValueError(
+            f"a kernel matrix of {n_samples} samples and its factor need {needed / 1e9:.3g} GB, "
+            f"but this machine has {memory / 1e9:.3g} GB; {remedy}."
+        )
+
+
+def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
     """Low-rank factor of a positive semidefinite matrix seen only through columns.
 
     Parameters
@@ -37,13 +108,16 @@ def pivoted_cholesky(diagonal, column, *, max_rank, tol):
         Most columns to take.
     tol : float
         Stop when the largest diagonal entry of K - LL' is at most `tol` times that of K.
+    complete : bool, default=False
+        Whether less than `tol` asks for is of no use. Then stop as soon as the error falls too
+        slowly to reach it within `max_rank` columns; smooth kernels lose most of it early.
 
     Returns
     -------
     L : ndarray of shape (n, rank)
         K is LL' up to the tolerance; rows `pivots` of L are lower triangular.
     pivots : ndarray of shape (rank,)
-        The columns taken.
+        The columns taken. None instead of both if `complete` and `tol` is out of reach.
 
     Raises
     ------
@@ -63,11 +137,14 @@ def pivoted_cholesky(diagonal, column, *, max_rank, tol):
             )
         pivot = int(residual.argmax())
         if residual[pivot] <= tol * scale:
-            L = L[:, :rank]
-            break
+            return L[:, :rank], np.array(pivots, dtype=np.intp)
+        if complete and residual[pivot] > tol ** ((rank - 5) / L.shape[1]) * scale:
+            return None
         L[:, rank] = (column(pivot) - L[:, :rank] @ L[pivot, :rank]) / np.sqrt(residual[pivot])
         residual -= L[:, rank] ** 2
         pivots.append(pivot)
+    if complete and residual.max() > tol * scale:
+        return None
     return L, np.array(pivots, dtype=np.intp)
 
 
@@ -83,27 +160,40 @@ class KernelMap:
         Its parameters.
     landmarks : array of shape (rank, n_features), or of (rank,) indices if precomputed
         Samples that span the features.
-    projection : ndarray of shape (rank, rank)
-        Features are kernel values at the landmarks times this.
+    projection : ndarray of shape (rank, rank) or None
+        Features are kernel values at the landmarks times this, or the kernel values themselves.
     """
 
     kernel: Any
     params: dict
     landmarks: Any
-    projection: np.ndarray
+    projection: np.ndarray | None
+
+    @property
+    def rank(self):
+        """Number of features."""
+        return self.landmarks.shape[0]
+
+    def values(self, X):
+        """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
+        if self.kernel == "precomputed":
+            return X[:, self.landmarks]
+        landmarks = self.landmarks if sp.issparse(self.landmarks) else like(self.landmarks, X)
+        return kernel_matrix(X, landmarks, kernel=self.kernel, params=self.params)
+
+    def to_normals(self, coef):
+        """Weights of the samples' own features from weights of a linear kernel's features."""
+        return self.landmarks.T @ (self.projection @ coef)
 
     def __call__(self, X):
         """Features of the rows of `X`, in its array namespace."""
-        if self.kernel == "precomputed":
-            return X[:, self.landmarks] @ self.projection
-        landmarks = self.landmarks if sp.issparse(self.landmarks) else like(self.landmarks, X)
-        values = pairwise_kernels(
-            X, landmarks, metric=self.kernel, filter_params=True, **self.params
-        )
+        values = self.values(X)
+        if self.projection is None:
+            return values
         return values @ like(self.projection.astype(values.dtype), values)
 
 
-def fit_kernel_map(sample, *, kernel, params, max_rank, tol=1e-6):
+def fit_kernel_map(sample, *, kernel, params, max_rank, tol=1e-6, complete=False):
     """Landmarks among the rows of `sample` by pivoted Cholesky decomposition of its kernel.
 
     Parameters
@@ -118,29 +208,32 @@ def fit_kernel_map(sample, *, kernel, params, max_rank, tol=1e-6):
         Most features.
     tol : float, default=1e-6
         Largest relative error of the diagonal that is left.
+    complete : bool, default=False
+        Return None if `max_rank` features are not enough for `tol`, found out early.
 
     Returns
     -------
-    kernel_map : KernelMap
+    kernel_map : KernelMap or None
     """
+    factor = partial(pivoted_cholesky, max_rank=max_rank, tol=tol, complete=complete)
     if kernel == "precomputed":
-        L, pivots = pivoted_cholesky(
-            np.diag(sample), lambda i: sample[:, i], max_rank=max_rank, tol=tol
-        )
-        landmarks = pivots
+        found = factor(np.diag(sample), lambda i: sample[:, i])
     else:
 
         def values(rows, columns):
-            return pairwise_kernels(rows, columns, metric=kernel, filter_params=True, **params)
+            return to_numpy(kernel_matrix(rows, columns, kernel=kernel, params=params))
 
-        blocks = (sample[i : i + 256] for i in range(0, sample.shape[0], 256))
-        diagonal = np.concatenate([np.diag(values(block, block)) for block in blocks])
-        L, pivots = pivoted_cholesky(
-            diagonal,
-            lambda i: to_numpy(values(sample, sample[[i]]))[:, 0],
-            max_rank=max_rank,
-            tol=tol,
-        )
-        landmarks = sample[pivots]
+        # the samples were validated before: once is enough
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            if kernel in ("rbf", "laplacian"):
+                diagonal = np.ones(sample.shape[0])
+            else:
+                blocks = (sample[i : i + 64] for i in range(0, sample.shape[0], 64))
+                diagonal = np.concatenate([np.diag(values(block, block)) for block in blocks])
+            found = factor(diagonal, lambda i: values(sample, sample[[i]])[:, 0])
+    if found is None:
+        return None
+    L, pivots = found
     projection = solve_triangular(L[pivots], np.eye(len(pivots)), lower=True).T
+    landmarks = pivots if kernel == "precomputed" else sample[pivots]
     return KernelMap(kernel, params, landmarks, projection)

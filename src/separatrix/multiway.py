@@ -143,8 +143,10 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
 
     Parameters
     ----------
-    problem : MomentProblem
-        The data.
+    problem : object
+        The data, with the features as `X`. Its `restricted(weights, rng)` is the problem of some
+        samples, `varies` tells whether there is anything to split, `scatter(whole)` how wide the
+        samples spread in the units of another problem, and `partition(n_clusters)` labels them.
     solve_two : callable
         ``solve_two(problem, progress)`` solves for two clusters.
     n_clusters : int
@@ -167,7 +169,7 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
     leaves = {0: problem}
     stopped = False
     while code.shape[1] < n_clusters and leaves:
-        leaf = max(leaves, key=lambda cluster: _scatter(leaves[cluster], problem.units))
+        leaf = max(leaves, key=lambda cluster: leaves[cluster].scatter(problem))
         task = progress.subtask("split", None)
         split = solve_two(leaves.pop(leaf), task)
         stopped = task.close(split.boundaries)
@@ -185,7 +187,7 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
             break
         for child in (leaf, new):
             part = problem.restricted(weights * (labels == child), rng)
-            if part.units.active.any():
+            if part.varies:
                 leaves[child] = part
     partition = problem.partition(n_clusters)
     unsplit = np.zeros((len(code), n_clusters - code.shape[1]), np.int8)
@@ -212,9 +214,3 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
         status=status,
         partition=partition,
     )
-
-
-def _scatter(part, units):
-    """Summed squared distances of the samples of `part` from their mean, in `units`."""
-    both = part.units.active & units.active
-    return part.total.weight * float(np.sum((part.units.scale[both] / units.scale[both]) ** 2))

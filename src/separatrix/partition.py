@@ -3,11 +3,11 @@
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import namespace_of
-from separatrix.chunks import join_rows, map_chunks, row_slices
+from separatrix._sklearn import namespace_of, to_numpy
+from separatrix.chunks import join_rows, map_chunks, map_rows, row_slices
 from separatrix.moments import Moments, moments_of_chunk
 
-__all__ = ["Partition"]
+__all__ = ["Labelling", "Partition"]
 
 
 def _take_rows(X, rows):
@@ -138,3 +138,42 @@ class Partition:
     def empty(self):
         """Mask of the clusters without samples, up to rounding of their weights."""
         return self.weights <= 1e-12 * self.total.weight
+
+
+class Labelling:
+    """Labels of the rows of `X` with the total weight of each cluster.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights, in the namespace of `X`.
+    n_clusters : int
+        Number of clusters.
+    """
+
+    def __init__(self, X, sample_weight, *, n_clusters):
+        self.X = X
+        self.sample_weight = sample_weight
+        self.n_clusters = n_clusters
+        self.labels = None
+
+    def assign(self, boundaries):
+        """Label all rows by `boundaries`."""
+        self.labels = map_rows(boundaries.labels, self.X, width=boundaries.code.shape[0])
+
+    @property
+    def weights(self):
+        """Total weight of each cluster."""
+        return np.bincount(
+            to_numpy(self.labels),
+            weights=to_numpy(self.sample_weight),
+            minlength=self.n_clusters,
+        ).astype(np.float64)
+
+    @property
+    def empty(self):
+        """Mask of the clusters without samples."""
+        weights = self.weights
+        return weights <= 1e-12 * weights.sum()

@@ -14,19 +14,23 @@ class Status(enum.Enum):
     STOPPED = "A callback stopped the fit."
     CYCLED = (
         "The label updates run in a cycle, so no labelling is a fixed point; the labels "
-        "returned are those of one round of it. Another `reg`, `init` or `random_state` "
-        "may avoid it."
+        "returned are the best of those met. Other parameters or another `init` may avoid it."
     )
+    STALLED = "Labels still moved but the criterion no longer improved; the best are returned."
     MAX_ITER = "The labels still changed after max_iter updates; increase max_iter or tol."
     DEGENERATE = (
         "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
-        "samples. Ask for fewer clusters, or try another `init` or `reg`."
+        "samples. Ask for fewer clusters, or try another `init` or other parameters."
+    )
+    UNBALANCED = (
+        "No boundary keeps the clusters in the balance asked for, because equal samples are never "
+        "parted or single samples weigh too much; the nearest one was taken. Increase `balance`."
     )
 
     @property
     def is_silent(self):
         """Whether a user who only wants labels needs no warning."""
-        return self in (Status.CONVERGED, Status.STOPPED)
+        return self in (Status.CONVERGED, Status.STALLED, Status.STOPPED)
 
 
 @dataclass(frozen=True)

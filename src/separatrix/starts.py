@@ -10,16 +10,20 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
 
 from separatrix._sklearn import like, namespace_of, to_numpy
 from separatrix.chunks import is_dask
+from separatrix.kernels import distance_gamma
 from separatrix.multiway import Boundaries
 
-__all__ = ["kmeans_start", "random_start", "sample_rows", "sample_size"]
+__all__ = ["kmeans_start", "random_start", "sample_rows", "sample_size", "spectral_start"]
 
 SAMPLE_SIZE = 20_000
+# Rows whose graph of similarities is cut.
+SPECTRAL_ROWS = 2_000
 
 
 def sample_size(n_samples):
@@ -126,7 +130,7 @@ def _principal_split_centers(X, n_clusters, weights):
     return np.array(centers)
 
 
-def kmeans_start(rows, weights, n_clusters, *, rng=None):
+def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
     """Boundaries between the centres of k-means.
 
     Parameters
@@ -140,6 +144,8 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None):
     rng : RandomState, default=None
         None starts k-means from principal splits, which is deterministic and independent of the
         order of the rows; otherwise it starts from k-means++.
+    n_init : int, default=1
+        How many runs from k-means++ the best is taken of.
 
     Returns
     -------
@@ -152,11 +158,12 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None):
         rows = rows - origin
     init = "k-means++"
     if rng is None:
+        n_init = 1
         ones = np.ones(rows.shape[0]) if weights is None else weights
         init = _principal_split_centers(rows, n_clusters, ones)
         if len(init) < n_clusters:  # fewer distinct rows than clusters
             return Boundaries.nearest(_padded(init, n_clusters)).shifted(origin)
-    kmeans = KMeans(n_clusters, init=init, n_init=1, tol=0, random_state=rng)
+    kmeans = KMeans(n_clusters, init=init, n_init=n_init, tol=0, random_state=rng)
     with warnings.catch_warnings():  # equal rows or a long tail of moves: still a start
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(rows, sample_weight=weights)
@@ -170,6 +177,33 @@ def random_start(rows, n_clusters, rng):
     _, first = np.unique(candidates, axis=0, return_index=True)  # equal rows make no boundary
     centers = candidates[np.sort(first)[:n_clusters]].astype(np.float64)
     return Boundaries.nearest(_padded(centers, n_clusters))
+
+
+class _NearestRow:
+    """Rule that gives each sample the label of the nearest of some rows."""
+
+    def __init__(self, rows, labels):
+        self._neighbor = KNeighborsClassifier(1).fit(rows, labels)
+
+    def labels(self, X):
+        """Labels of the rows of `X`, in its namespace."""
+        return like(self._neighbor.predict(to_numpy(X)).astype(np.int8), X)
+
+
+def spectral_start(rows, weights, n_clusters, rng):
+    """Rule of the normalised cut of the rows' graph of Gaussian similarities.
+
+    The width of the similarities is the mean distance of two rows. Beyond 2,000 rows a sample of
+    them is cut, and the other rows join their nearest neighbour.
+    """
+    rows, weights = sample_rows(rows, weights, size=SPECTRAL_ROWS, rng=rng)
+    cut = SpectralClustering(
+        n_clusters,
+        gamma=distance_gamma(rows, weights),
+        assign_labels="cluster_qr",
+        random_state=rng,
+    )
+    return _NearestRow(rows, cut.fit_predict(rows))
 
 
 def _padded(centers, n_clusters):

@@ -1,7 +1,7 @@
 """The minimax probability machine: the hyperplane that separates two sets of moments best."""
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,18 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix._sklearn import (
     Interval,
-    StrOptions,
     fit_context,
     like,
     namespace_of,
     one_blas_thread,
     to_numpy,
 )
-from separatrix.base import BoundaryPredictorMixin
-from separatrix.chunks import is_dask, map_chunks
-from separatrix.kernels import fit_kernel_map, scale_gamma
+from separatrix.chunks import features_of, is_dask, map_chunks
+from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
 from separatrix.moments import Moments, Units, total_moments
 from separatrix.multiway import Boundaries, pairwise_code
 from separatrix.partition import Partition
-from separatrix.starts import SAMPLE_SIZE, sample_rows, sample_size
+from separatrix.starts import sample_rows, sample_size
 
 __all__ = [
     "MinimaxProbabilityMachine",
@@ -361,13 +359,24 @@ class MomentProblem:
 
     def check_varies(self):
         """Return self, but refuse constant data."""
-        if not self.units.active.any():
+        if not self.varies:
             raise ValueError(
                 f"X is constant: none of its {self.X.shape[1]} features varies beyond rounding, "
                 "so no boundary can separate clusters. Check that X holds the features, or scale "
                 "it up if its values are smaller than 1e-150."
             )
         return self
+
+    @property
+    def varies(self):
+        """Whether there is anything to separate."""
+        return bool(self.units.active.any())
+
+    def scatter(self, whole):
+        """Summed squared distances of the samples from their mean, in the units of `whole`."""
+        both = self.units.active & whole.units.active
+        spread = self.units.scale[both] / whole.units.scale[both]
+        return self.total.weight * float(np.sum(spread**2))
 
     def restricted(self, weights, rng):
         """The problem of the samples of positive weight alone."""
@@ -559,83 +568,36 @@ def pairwise_kappa(problem, partition):
 
 # --- the classifier -----------------------------------------------------------------------------
 
-KERNEL_CONSTRAINTS = {
-    "reg": [Interval(Real, 0, None, closed="left")],
-    "kernel": [
-        StrOptions(
-            {"linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed"}
-        ),
-        callable,
-    ],
-    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-    "degree": [Interval(Real, 1, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "n_components": [Interval(Integral, 1, None, closed="left")],
-    "random_state": ["random_state"],
-}
 
-
-class KernelFeaturesMixin(BoundaryPredictorMixin):
+class MomentFeaturesMixin(KernelFeaturesMixin):
     """From validated samples to the features and the problem of the criterion."""
 
     reg: float
-    kernel: Any
-    gamma: Any
-    degree: float
-    coef0: float
-    n_components: int
+    _parameter_constraints: dict = {
+        **KERNEL_CONSTRAINTS,
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
     def _problem(self, X, sample_weight, rng):
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "kernel='precomputed' needs X to be the square matrix of kernel values between "
-                f"the samples, got shape {X.shape}; pass kernel='linear' for a feature matrix."
-            )
+        self._check_precomputed(X)
         self._feature_map = None
         if self.kernel != "linear":
-            self._feature_map = self._fit_feature_map(X, sample_weight, rng)
+            self._feature_map = self._fit_feature_map(
+                X, sample_weight, rng, max_rank=self.n_components
+            )
         isotropic = self._feature_map is not None
         problem = MomentProblem.of(
-            self._features(X), sample_weight, reg=self.reg, isotropic=isotropic, rng=rng
+            features_of(X, self._feature_map),
+            sample_weight,
+            reg=self.reg,
+            isotropic=isotropic,
+            rng=rng,
         )
         return problem.check_varies()
 
-    def _fit_feature_map(self, X, sample_weight, rng):
-        if self.kernel == "precomputed":
-            if sp.issparse(X) or is_dask(X):
-                raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
-            X = to_numpy(X)
-            scale = np.abs(X).max()
-            if np.abs(X - X.T).max() > 1e-6 * scale:
-                raise ValueError(
-                    "kernel='precomputed' needs a symmetric matrix, but X differs from its "
-                    f"transpose by {np.abs(X - X.T).max():.3g} where its largest value is "
-                    f"{scale:.3g}."
-                )
-            rows, params = X, {}
-        else:
-            rows, weights = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
-            gamma = scale_gamma(rows, weights) if self.gamma == "scale" else self.gamma
-            params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        if callable(self.kernel):
-            params = {}
-        found = fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=self.n_components)
-        if found.projection.shape[0] == 0:
-            raise ValueError(
-                f"kernel={self.kernel!r} is zero for all samples of X, so nothing tells them "
-                "apart; check X or use another kernel."
-            )
-        return found
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.array_api_support = self.kernel == "linear"
-        return tags
-
-
-class MinimaxProbabilityMachine(KernelFeaturesMixin, ClassifierMixin, BaseEstimator):
+class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstimator):
     """Classifier with the best worst-case accuracy for given class means and covariances.
 
     Of all hyperplanes it takes the one for which the probability of a correct side, in the worst
@@ -650,8 +612,10 @@ class MinimaxProbabilityMachine(KernelFeaturesMixin, ClassifierMixin, BaseEstima
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples. Other kernels than the linear one work through at most
         `n_components` features and have no `coef_`.
-    gamma : float or "scale", default="scale"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()).
+    gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
+        mean distance of two samples as the width sigma, "median" with the median distance, and
+        ("mean", 0.5) with half of the mean distance.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -697,8 +661,6 @@ class MinimaxProbabilityMachine(KernelFeaturesMixin, ClassifierMixin, BaseEstima
     >>> model.score(X, y) > model.separation_probability_
     True
     """
-
-    _parameter_constraints: dict = {**KERNEL_CONSTRAINTS}
 
     def __init__(
         self,

@@ -10,8 +10,7 @@ from separatrix.balance import lower_bound_cut
 from separatrix.base import BaseDiscriminativeClustering
 from separatrix.chunks import join_rows, map_chunks
 from separatrix.criteria.minimax import (
-    KERNEL_CONSTRAINTS,
-    KernelFeaturesMixin,
+    MomentFeaturesMixin,
     Sides,
     Step,
     minimax_between,
@@ -26,7 +25,7 @@ from separatrix.starts import kmeans_start, random_start
 __all__ = ["MaximinSeparationClustering", "solve_eigenvector", "solve_separation"]
 
 
-class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeClustering):
     """Clusters that a linear boundary separates with the highest guaranteed probability.
 
     Each candidate clustering is judged by the minimum separation probability: the share of each
@@ -51,8 +50,10 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
         function of two samples. Other kernels than the linear one work through at most
         `n_components` features and have no `coef_`; their criterion measures in one unit for all
         features, so it is no longer independent of feature scale.
-    gamma : float or "scale", default="scale"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()).
+    gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
+        mean distance of two samples as the width sigma, "median" with the median distance, and
+        ("mean", 0.5) with half of the mean distance.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -136,7 +137,7 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
 
     _parameter_constraints: dict = {
         **BaseDiscriminativeClustering._parameter_constraints,
-        **KERNEL_CONSTRAINTS,
+        **MomentFeaturesMixin._parameter_constraints,
         "solver": [StrOptions({"mpm", "gep", "eig"})],
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
@@ -199,23 +200,6 @@ class MaximinSeparationClustering(KernelFeaturesMixin, BaseDiscriminativeCluster
                 f"to improve; use multiway='bisection' for n_clusters={self.n_clusters}."
             )
         return self.multiway
-
-    def _check_init_labels(self, X, sample_weight):
-        labels = np.asarray(self.init)
-        if labels.shape != (X.shape[0],):
-            raise ValueError(
-                f"init has shape {labels.shape} but X has {X.shape[0]} samples; pass one label "
-                "per sample."
-            )
-        allowed = np.arange(self.n_clusters)
-        weights = to_numpy(sample_weight)
-        weights = np.ones(len(labels)) if weights is None else weights
-        shares = [weights[labels == label].sum() / weights.sum() for label in allowed]
-        if not np.isin(labels, allowed).all() or min(shares) <= 1e-12:
-            raise ValueError(
-                f"init must use each label from 0 to n_clusters-1={self.n_clusters - 1}, and no "
-                f"other, on samples of positive weight; got {np.unique(labels)[:10]}."
-            )
 
     def _start(self, problem, n_clusters, restart, rng):
         """Labels, or the rule that makes them, for start number `restart`."""

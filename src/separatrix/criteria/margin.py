@@ -1,0 +1,819 @@
+"""Maximum margin clustering: the labelling that a support vector machine separates best."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix._sklearn import Interval, StrOptions, like, namespace_of, to_numpy
+from separatrix.balance import balanced_offsets, balanced_threshold
+from separatrix.base import BaseDiscriminativeClustering
+from separatrix.chunks import features_of, is_dask, map_rows
+from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix.kernels import KernelMap, check_fits_memory, fit_kernel_map, kernel_matrix
+from separatrix.machines import machines_of
+from separatrix.multiway import Boundaries, bisect, one_vs_rest_code
+from separatrix.partition import Labelling
+from separatrix.result import Progress, SolverResult, Status
+from separatrix.ridge import FeatureRidge, KernelRidge
+from separatrix.starts import (
+    SAMPLE_SIZE,
+    kmeans_start,
+    random_start,
+    sample_rows,
+    sample_size,
+    spectral_start,
+)
+
+__all__ = ["MaximumMarginClustering", "solve_margin"]
+
+# Up to this many samples the whole kernel matrix is cheaper than a good approximation.
+FULL_KERNEL_SAMPLES = 5_000
+# Coordinates of the samples of a precomputed kernel that starts are found in.
+START_FEATURES = 50
+# Beyond this many features an eigendecomposition of their scatter matrix is no longer cheap.
+WIDE = 2_048
+# The first C of a path, as a share of the last.
+PATH_START = 1e-4
+# Most label updates at each but the last C of a path.
+PATH_UPDATES = 10
+# Updates in a row that improve the objective by no more than `tol` of it, after which it stalls.
+PATIENCE = 5
+
+
+# --- the estimator ------------------------------------------------------------------------------
+
+
+class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+    """Clusters of similar size that a support vector machine separates with the widest margin.
+
+    Labels and boundary are improved in turn [1]_: fit a machine to the labels, then shift its
+    threshold to where the loss is least among all cuts that keep the clusters in balance, and
+    relabel. The Laplacian and the square loss penalise samples beyond the margin too, so labels
+    stay easy to change; the hinge loss of the ordinary machine hardly leaves its start.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    loss : {"laplacian", "square", "hinge"}, default="laplacian"
+        Loss of the machine: support vector regression on the labels, which resists outliers, the
+        least-squares machine, which is fastest, or the ordinary support vector machine.
+    C : float, default=100.0
+        Weight of the losses against the margin, as in `sklearn.svm.SVC`.
+    epsilon : float, default=0.05
+        Errors up to this cost nothing in the Laplacian loss.
+    balance : float, default=0.1
+        Largest difference in size of two clusters as a share of all samples, the paper's l / n.
+        With k > 2 clusters one against rest, each holds (1 - balance) / k to (1 + balance) / k of
+        the samples, up to one sample; with bisection, `balance` holds for each split.
+    kernel : str or callable, default="rbf"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
+        function of two samples.
+    gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
+        mean distance of two samples as the width sigma, "median" with the median distance, and
+        ("mean", 0.5) with half of the mean distance.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    low_rank : {"auto", "none", "cholesky", "nystroem"}, default="auto"
+        Features that stand for the kernel: none, so that the whole kernel matrix is used; the
+        columns of an incomplete Cholesky decomposition with pivoting; or random columns. "auto"
+        takes the Cholesky features where a tenth as many as samples are enough, or beyond 5,000
+        samples, and the whole matrix otherwise. For the linear kernel the features are those of
+        X itself, unless X has more than 2,048 and more than samples.
+    n_components : int, default=300
+        Most features of a low-rank kernel.
+    multiway : {"one-vs-rest", "bisection"}, default="one-vs-rest"
+        For more than two clusters: one boundary around each, or repeated splits in two of the
+        most scattered cluster.
+    C_path : int, default=5
+        Number of values of C, up to `C` from a ten-thousandth of it, that the labels pass through
+        one after the other. 1 starts at `C` itself, as the paper does.
+    init : {"k-means", "spectral", "random"} or array-like of shape (n_samples,), \
+            default="k-means"
+        Start: k-means on X, the normalised cut of the graph of Gaussian similarities, the nearest
+        of random samples, or labels from 0. For more than 20,000 samples and features other than
+        a whole kernel matrix, the start is found, and improved, on a random sample of them.
+    n_init : int, default=1
+        Number of starts, of which the best objective is kept. The first k-means start is
+        deterministic, further ones are the best of ten k-means++ runs each.
+    max_iter : int, default=100
+        Most updates of the labels from one start.
+    tol : float, default=1e-4
+        Stop when an update changes the clusters of at most this share of the samples, or when five
+        in a row improve the objective by no more than this share of it; zero asks for an exact
+        fixed point.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and restarts. The default of one start on up to 20,000 samples is
+        deterministic.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of each sample, the largest cluster first; `predict` of the training data.
+    coef_ : array of shape (n_boundaries, n_features)
+        Normals of the boundaries, for the linear kernel.
+    intercept_ : array of shape (n_boundaries,)
+        Offsets of the boundaries.
+    objective_ : float
+        Half the squared norm of the normals plus C times the losses: smaller is better.
+    history_ : list of float
+        Objective at each iteration, for the C of that iteration.
+    gamma_ : float
+        Kernel coefficient; nan for kernels without one.
+    n_iter_ : int
+        Iterations of the best start.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    MaximinSeparationClustering : Clusters of any size, independent of the units of features.
+
+    Notes
+    -----
+    With the hinge loss and without balance the updates are the concave-convex procedure on
+    minimising the norm plus C times the losses max(0, 1 - abs(f)), so the objective falls at each
+    of them. With the balance that is no longer certain: the threshold that keeps it is not the
+    machine's own. A labelling that comes back ends the loop, and the best one met is returned.
+
+    References
+    ----------
+    .. [1] K. Zhang, I. W. Tsang, J. T. Kwok, "Maximum margin clustering made practical", IEEE
+       Transactions on Neural Networks 20(4), 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import MaximumMarginClustering
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = MaximumMarginClustering(n_clusters=2).fit(X)
+    >>> model.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> model.predict([[0, 0], [12, 3]])
+    array([0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: dict = {
+        **BaseDiscriminativeClustering._parameter_constraints,
+        **KERNEL_CONSTRAINTS,
+        "loss": [StrOptions({"laplacian", "square", "hinge"})],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "epsilon": [Interval(Real, 0, 1, closed="left")],
+        "balance": [Interval(Real, 0, 1, closed="left")],
+        "low_rank": [StrOptions({"auto", "none", "cholesky", "nystroem"})],
+        "multiway": [StrOptions({"one-vs-rest", "bisection"})],
+        "C_path": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"k-means", "spectral", "random"}), "array-like"],
+    }
+    _smaller_is_better = True
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        loss="laplacian",
+        C=100.0,
+        epsilon=0.05,
+        balance=0.1,
+        kernel="rbf",
+        gamma=("mean", 2.0),
+        degree=3,
+        coef0=1,
+        low_rank="auto",
+        n_components=300,
+        multiway="one-vs-rest",
+        C_path=5,
+        init="k-means",
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.C = C
+        self.epsilon = epsilon
+        self.balance = balance
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.low_rank = low_rank
+        self.n_components = n_components
+        self.multiway = multiway
+        self.C_path = C_path
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def sparse_model(self, X, sample_weight=None):
+        """Ordinary support vector machine that predicts the clusters from few samples.
+
+        The machines of the Laplacian and the square loss depend on all samples. As the paper
+        suggests, a machine with the hinge loss, fitted to the labels found, depends only on its
+        support vectors.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples that this estimator was fitted on.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        model : SVC
+            Fitted scikit-learn classifier with the same kernel and C.
+        """
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        labels = to_numpy(self.labels_)
+        if X.shape[0] != len(labels):
+            raise ValueError(
+                f"X has {X.shape[0]} samples, but the estimator was fitted on {len(labels)}; pass "
+                "the X of fit."
+            )
+        if self.n_clusters == 1 or len(np.unique(labels)) < 2:
+            raise ValueError("sparse_model needs at least 2 clusters, the fit found 1.")
+        kernel, params = self.kernel, self._kernel_params_
+        if callable(kernel) or kernel in ("laplacian", "cosine", "chi2"):
+            kernel = partial(kernel_matrix, kernel=kernel, params=params)
+            params = {}
+        return SVC(C=self.C, kernel=kernel, **params).fit(X, labels, sample_weight=sample_weight)
+
+    def _prepare(self, X, sample_weight, rng):
+        self._check_precomputed(X)
+        self._check_balance(X, sample_weight)
+        if not isinstance(self.init, str):
+            self._check_init_labels(X, sample_weight)
+            if self.multiway == "bisection" and self.n_clusters > 2:
+                raise ValueError(
+                    "init as labels needs multiway='one-vs-rest': a bisection of n_clusters="
+                    f"{self.n_clusters} clusters finds its own starts."
+                )
+        return self._problem(X, sample_weight, rng).check_varies()
+
+    def _check_balance(self, X, sample_weight):
+        """Refuse a band that no whole number of samples meets."""
+        n_samples = X.shape[0]
+        halves = self.n_clusters == 2 or self.multiway == "bisection"
+        if halves and sample_weight is None and n_samples % 2 and self.balance * n_samples < 1:
+            raise ValueError(
+                f"balance={self.balance:g} is infeasible: n_samples={n_samples} is odd, so two "
+                f"clusters differ by at least 1 sample and not by {self.balance * n_samples:.3g}; "
+                f"use balance >= {1 / n_samples:.4g}."
+            )
+
+    def _problem(self, X, sample_weight, rng):
+        """Features or kernel matrix that the machines are fitted on."""
+        rows, row_weight = sample_rows(X, sample_weight, size=sample_size(X.shape[0]), rng=rng)
+        params = self._kernel_params(rows, row_weight, rng)
+        self._kernel_params_ = params
+        self._feature_map = None
+        samples = X
+        if self.kernel == "linear" and self._has_few_features(X):
+            basis = FeatureBasis.of(X, rows, row_weight)
+            return MarginProblem.of(X, X, sample_weight, basis, rng)
+        if self.kernel == "precomputed":  # a start by k-means needs coordinates
+            first = fit_kernel_map(
+                to_numpy(X), kernel="precomputed", params={}, max_rank=START_FEATURES
+            )
+            samples = first(to_numpy(X))
+        low_rank_map = self._low_rank_map(X, rows, row_weight, params, rng)
+        if low_rank_map is None:
+            basis = self._kernel_basis(X, params)
+            boundary_space = X if self.kernel == "linear" else basis.K
+        elif self.kernel == "linear":
+            basis = FeatureBasis.of(X, rows, row_weight, low_rank_map, low_rank_map.to_normals)
+            boundary_space = X
+        else:
+            self._feature_map = low_rank_map
+            basis = FeatureBasis.of(X, rows, row_weight, low_rank_map)
+            boundary_space = basis.Z
+        return MarginProblem.of(samples, boundary_space, sample_weight, basis, rng)
+
+    def _has_few_features(self, X):
+        """Whether the features of X itself serve the linear kernel."""
+        if self.low_rank not in ("auto", "none"):
+            return False
+        n_samples, n_features = X.shape
+        if not (sp.issparse(X) or isinstance(X, np.ndarray)):
+            return True
+        return n_features <= n_samples and (n_features <= WIDE or self.low_rank == "none")
+
+    def _low_rank_map(self, X, rows, row_weight, params, rng):
+        """Map of samples to the features of the kernel; None asks for its whole matrix."""
+        n_samples = X.shape[0]
+        fit = partial(fit_kernel_map, kernel=self.kernel, params=params)
+        if self.low_rank == "none":
+            return None
+        if self.kernel == "precomputed":
+            rows = X = to_numpy(X)
+        elif self.low_rank == "nystroem":
+            rows, _ = sample_rows(rows, row_weight, size=self.n_components, rng=rng)
+        elif rows.shape[0] > SAMPLE_SIZE:
+            rows, _ = sample_rows(rows, row_weight, size=SAMPLE_SIZE, rng=rng)
+        if self.low_rank == "auto" and n_samples <= FULL_KERNEL_SAMPLES and not is_dask(X):
+            # few columns tell whether few features are enough
+            few = min(self.n_components, n_samples // 10)
+            found = fit(rows, max_rank=few, complete=True) if few else None
+        else:
+            found = fit(rows, max_rank=self.n_components)
+        return found if found is not None and found.rank else None
+
+    def _kernel_basis(self, X, params):
+        if is_dask(X):
+            raise ValueError(
+                f"low_rank={self.low_rank!r} asks for the kernel matrix of all {X.shape[0]} "
+                "samples of a dask array; use low_rank='cholesky' or 'nystroem'."
+            )
+        check_fits_memory(X.shape[0], remedy="use low_rank='cholesky' or 'nystroem'")
+        X = to_numpy(X)
+        if self.kernel == "linear":
+            return KernelBasis(kernel_matrix(X, X, kernel="linear", params={}), X)
+        if self.kernel == "precomputed":
+            self._feature_map = KernelMap("precomputed", {}, np.arange(X.shape[0]), None)
+            return KernelBasis(X.astype(np.float64), None)
+        self._feature_map = KernelMap(self.kernel, params, X, None)
+        return KernelBasis(kernel_matrix(X, X, kernel=self.kernel, params=params), None)
+
+    def _start(self, problem, n_clusters, restart, rng):
+        """Labels of all samples of `problem` to start from."""
+        if not isinstance(self.init, str):
+            dtype = np.int8 if n_clusters < 128 else np.int32
+            return problem.beside_rows(np.asarray(self.init).astype(dtype))
+        rows, weights = problem.rows, problem.row_weight
+        if self.init == "spectral":
+            rule = spectral_start(rows, weights, n_clusters, rng)
+        elif self.init == "random":
+            rule = random_start(rows, n_clusters, rng)
+        else:
+            seeds = rng if restart else None
+            rule = kmeans_start(rows, weights, n_clusters, rng=seeds, n_init=10)
+        return map_rows(rule.labels, problem.samples, width=n_clusters)
+
+    def _solve(self, problem, n_clusters, progress, restart, rng):
+        def solve(part, progress, **start):
+            return solve_margin(
+                part,
+                n_clusters=n_clusters,
+                loss=self.loss,
+                epsilon=self.epsilon,
+                balance=self.balance,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+                **start,
+            )
+
+        path = (
+            np.geomspace(PATH_START * self.C, self.C, self.C_path) if self.C_path > 1 else [self.C]
+        )
+        if isinstance(self.init, str) and problem.is_sampled:
+            # the path on a sample costs next to nothing and leaves few updates for all the data
+            part = problem.sampled(rng)
+            start = self._start(part, n_clusters, restart, rng)
+            rough = solve(part, Progress(), labels=start, path=path)
+            if rough.status is not Status.DEGENERATE:
+                return solve(problem, progress, models=rough.partition.models, path=path[-1:])
+        start = self._start(problem, n_clusters, restart, rng)
+        return solve(problem, progress, labels=start, path=path)
+
+    def _fit_once(self, problem, restart, progress, rng):
+        if self.n_clusters == 2 or self.multiway == "one-vs-rest":
+            return self._solve(problem, self.n_clusters, progress, restart, rng)
+        return bisect(
+            problem,
+            lambda part, task: self._solve(part, 2, task, restart, rng),
+            self.n_clusters,
+            progress=progress,
+            rng=rng,
+        )
+
+    def _subtasks_of_restart(self):
+        splits = self.n_clusters > 2 and self.multiway == "bisection"
+        return None if splits else self.max_iter
+
+    def _attributes(self, problem, partition, order):
+        if problem is None:
+            self._kernel_params_ = {}
+        return {"gamma_": float(self._kernel_params_.get("gamma", np.nan))}
+
+
+# --- the problem --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FeatureBasis:
+    """Features of the samples that ridge regression runs on.
+
+    Attributes
+    ----------
+    Z : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The features.
+    shift : ndarray of shape (n_features,)
+        A point inside them, zero if they are sparse.
+    feature_map : callable or None
+        Map of samples to the features; None if they are the features of the samples themselves.
+    to_coef : callable or None
+        Map of weights of the features to normals; None if they are the same.
+    """
+
+    Z: Any
+    shift: np.ndarray
+    feature_map: Any = None
+    to_coef: Any = None
+
+    @classmethod
+    def of(cls, X, rows, row_weight, feature_map=None, to_coef=None):
+        """Features of all samples `X`, of which `rows` are some."""
+        Z, rows = features_of(X, feature_map), features_of(rows, feature_map)
+        if sp.issparse(rows):  # a sparse matrix cannot be shifted
+            return cls(Z, np.zeros(Z.shape[1]), feature_map, to_coef)
+        shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
+        return cls(Z, shift, feature_map, to_coef)
+
+    def ridge(self, sample_weight):
+        """Ridge regression on the features."""
+        return FeatureRidge(self.Z, sample_weight, shift=self.shift, to_coef=self.to_coef)
+
+    def rows(self, sample_weight):
+        """All rows take part, those without weight too, at no weight."""
+        return None
+
+
+@dataclass(frozen=True)
+class KernelBasis:
+    """Kernel matrix of the samples that ridge regression runs on.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        The matrix.
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
+        The samples of a linear kernel, whose normals are weights of features.
+    """
+
+    K: np.ndarray
+    X: Any
+
+    def ridge(self, sample_weight):
+        """Ridge regression in the span of the kernel at the samples of positive weight."""
+        rows = self.rows(sample_weight)
+        if rows is None:
+            return KernelRidge(self.K, sample_weight, to_coef=self._to_coef)
+
+        def to_coef(alpha):
+            everywhere = np.zeros(len(self.K))
+            everywhere[rows] = alpha
+            return self._to_coef(everywhere)
+
+        return KernelRidge(self.K[np.ix_(rows, rows)], sample_weight[rows], to_coef=to_coef)
+
+    def rows(self, sample_weight):
+        """Rows that take part; None if all do."""
+        if sample_weight is None or (sample_weight > 0).all():
+            return None
+        return np.flatnonzero(sample_weight)
+
+    def _to_coef(self, alpha):
+        return alpha if self.X is None else self.X.T @ alpha
+
+
+@dataclass(frozen=True)
+class MarginProblem:
+    """Samples with all that is computed of them once.
+
+    Attributes
+    ----------
+    samples : {array, sparse matrix, dask array}
+        The samples, which starts are found on.
+    X : {array, sparse matrix, dask array}
+        The features that boundaries live in.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights, in the namespace of `X`.
+    basis : FeatureBasis or KernelBasis
+        What ridge regression runs on.
+    ridge : FeatureRidge or KernelRidge
+        Ridge regression with the weights of this problem.
+    rows, row_weight : ndarray or sparse matrix, ndarray or None
+        Samples that starts are found on, and their weights.
+    """
+
+    samples: Any
+    X: Any
+    sample_weight: Any
+    basis: Any
+    ridge: Any
+    rows: Any
+    row_weight: Any
+
+    @classmethod
+    def of(cls, samples, X, sample_weight, basis, rng):
+        """Draw rows and factor what the basis holds."""
+        rows, row_weight = sample_rows(
+            samples, sample_weight, size=sample_size(samples.shape[0]), rng=rng
+        )
+        ridge = basis.ridge(sample_weight)
+        return cls(samples, X, sample_weight, basis, ridge, rows, row_weight)
+
+    def check_varies(self):
+        """Return self, but refuse constant data."""
+        if not self.ridge.scatter > 0:
+            raise ValueError(
+                "X is constant: its samples do not differ beyond rounding in the kernel's space, "
+                "so no boundary can separate clusters. Check that X holds the features, or use "
+                "another kernel."
+            )
+        return self
+
+    def restricted(self, weights, rng):
+        """The problem of the samples of positive weight alone."""
+        weights = self.beside_rows(weights)
+        return MarginProblem.of(self.samples, self.X, weights, self.basis, rng)
+
+    @property
+    def varies(self):
+        """Whether there is anything to split."""
+        return self.ridge.scatter > 0
+
+    def scatter(self, whole):
+        """Summed squared distances of the samples from their mean."""
+        return self.ridge.scatter
+
+    @property
+    def is_sampled(self):
+        """Whether the problem can and should be solved on a sample of the rows first."""
+        n_samples = self.samples.shape[0]
+        return isinstance(self.basis, FeatureBasis) and n_samples > sample_size(n_samples)
+
+    def sampled(self, rng):
+        """The problem of the sampled rows alone, which weigh as much as all."""
+        share = self.ridge.weight / self.rows.shape[0]
+        weights = np.full(self.rows.shape[0], share)
+        basis = FeatureBasis.of(
+            self.rows, self.rows, None, self.basis.feature_map, self.basis.to_coef
+        )
+        return MarginProblem.of(self.rows, basis.Z, weights, basis, rng)
+
+    def beside_rows(self, values):
+        """Move a NumPy array with one entry per sample to where the rows of the data live."""
+        return values if is_dask(self.X) else like(values, self.X)
+
+    def partition(self, n_clusters):
+        """A labelling of the rows that is yet to be assigned."""
+        return Labelling(self.X, self.sample_weight, n_clusters=n_clusters)
+
+
+# --- the driver ---------------------------------------------------------------------------------
+
+
+def solve_margin(
+    problem,
+    *,
+    n_clusters,
+    loss,
+    epsilon,
+    balance,
+    path,
+    max_iter,
+    tol,
+    progress,
+    labels=None,
+    models=None,
+):
+    r"""Alternate between the machine of a labelling and the labelling of the machine.
+
+    .. math:: \min_{y, w, b} \; \tfrac12 \|w\|^2 + C \sum_i s_i L(w^\top x_i + b, y_i)
+              \quad \text{subject to} \quad \Big|\sum_i s_i y_i\Big| \le
+              \text{balance} \sum_i s_i, \; y_i \in \{-1, 1\}
+
+    Algorithms 1 and 2 of Zhang, Tsang and Kwok (2009), with L the hinge loss (iterSVM), the
+    epsilon-insensitive Laplacian loss (iterSVR) or half the square loss (iterLS-SVM). For more
+    than two clusters there is one machine for each against the rest, and the objectives add up.
+
+    Departures from the paper: the labels pass through growing values of C, which keeps early
+    labels easy to change; the paper stops "until convergence", but with the balance the updates
+    can run in a cycle or wander without gain, which is told apart here.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        The data.
+    n_clusters : int
+        Number of clusters.
+    loss : {"laplacian", "square", "hinge"}
+        Loss L.
+    epsilon : float
+        Insensitivity of the Laplacian loss.
+    balance : float
+        Largest difference of cluster sizes.
+    path : sequence of float
+        Values of C; the last one is the problem's.
+    max_iter : int
+        Most updates of the labels.
+    tol : float
+        Share of the samples that may still change clusters at the end.
+    progress : Progress
+        Where the loop counter comes from.
+    labels : array of shape (n_samples,), default=None
+        Starting labels.
+    models : list of Model, default=None
+        Machines to start from, instead of labels.
+
+    Returns
+    -------
+    result : SolverResult
+        With a `Labelling` as its partition, which holds the machines as `models`.
+    """
+    ridge, weight = problem.ridge, problem.ridge.sample_weight
+    code = one_vs_rest_code(n_clusters)
+    machines = machines_of(ridge, len(code), loss=loss, epsilon=epsilon)
+    update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance)
+    # 0) label all rows by the start
+    if models is not None:
+        labels = update(
+            [machine.resume(model) for machine, model in zip(machines, models, strict=True)]
+        ).labels
+    else:
+        rows = problem.basis.rows(problem.sample_weight)
+        labels = labels if rows is None else labels[rows]
+    level, trace = 0, Trace(tol)
+    rule, rules = None, []
+    iterations = progress.iterations(max_iter)
+    for _ in iterations:
+        at_end = level == len(path) - 1
+        # 1) machines of the labels, which tell how good the rule was that made them
+        fits = [
+            machine.fit(signs_of(labels, side, ridge.dtype), path[level])
+            for machine, side in zip(machines, code, strict=True)
+        ]
+        objective = float(sum(fit.objective for fit in fits))
+        if at_end and rule is not None:
+            rules.append(replace(rule, objective=objective))
+        # 2) labels of the machines
+        step = update([fit.fitted for fit in fits])
+        models = [fit.model for fit in fits]
+        boundaries = Boundaries.of_steps(
+            [
+                Hyperplane(*ridge.boundary(model), shift)
+                for model, shift in zip(models, step.shifts, strict=True)
+            ],
+            code,
+        )
+        rule = Rule(boundaries, models, step.within, objective)
+        iterations.record(objective, boundaries)
+        # 3) stop at a fixed point, in a cycle or in a stall; on the way there, go on to the next C
+        moved = weight_of(labels != step.labels, weight)
+        ended = trace.end(labels, objective, moved <= tol * ridge.weight)
+        labels = step.labels
+        if at_end and ended:
+            iterations.status = ended
+            break
+        if not at_end and (ended or trace.n_updates == PATH_UPDATES):
+            level, trace = level + 1, Trace(tol)
+    if rules and iterations.status is not Status.CONVERGED:
+        rule = min(rules, key=lambda rule: rule.objective)
+    labelling = problem.partition(n_clusters)
+    labelling.assign(rule.boundaries)
+    labelling.models = rule.models
+    status = iterations.status
+    if labelling.empty.any():
+        status = Status.DEGENERATE
+    elif not rule.within and status.is_silent:
+        status = Status.UNBALANCED
+    return SolverResult(
+        labelling.labels,
+        rule.boundaries,
+        objective=rule.objective,
+        history=iterations.history,
+        n_iter=iterations.n_iter,
+        status=status,
+        partition=labelling,
+    )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Boundaries, the machines behind them, and the objective of the labels that they make."""
+
+    boundaries: Boundaries
+    models: list
+    within: bool
+    objective: float
+
+
+class Trace:
+    """Memory of the updates at one C, which tells when they lead no further."""
+
+    def __init__(self, tol):
+        self.n_updates = 0
+        self._tol = tol
+        self._seen = set()
+        self._best = np.inf
+        self._since_progress = 0
+
+    def end(self, labels, objective, settled):
+        """Status with which the updates end at `labels`, or None if they go on."""
+        self.n_updates += 1
+        if settled:
+            return Status.CONVERGED
+        fingerprint = hash(to_numpy(labels).tobytes())
+        if fingerprint in self._seen:
+            return Status.CYCLED
+        self._seen.add(fingerprint)
+        progress = objective < self._best * (1 - self._tol)
+        self._since_progress = 0 if progress else self._since_progress + 1
+        self._best = min(objective, self._best)
+        return Status.STALLED if self._since_progress == PATIENCE else None
+
+
+# --- labels of a machine ------------------------------------------------------------------------
+
+
+def signs_of(labels, side, dtype):
+    """Targets of a machine: on which side of its boundary clusters lie, by a row of the code."""
+    xp, _ = namespace_of(labels)
+    positive = xp.zeros_like(labels, dtype=xp.bool)
+    for cluster in np.flatnonzero(side > 0):
+        positive = positive | (labels == int(cluster))
+    return 2 * xp.astype(positive, dtype) - 1
+
+
+def weight_of(rows, sample_weight):
+    """Summed weight of the rows in a mask."""
+    xp, _ = namespace_of(rows)
+    return float(xp.sum(rows) if sample_weight is None else xp.sum(sample_weight[rows]))
+
+
+@dataclass(frozen=True)
+class Hyperplane:
+    """Normal and offset of a machine, and what its label update added to the offset."""
+
+    coef: np.ndarray
+    intercept: float
+    shift: float
+
+    @property
+    def offset(self):
+        """Offset of the boundary."""
+        return self.intercept + self.shift
+
+
+@dataclass(frozen=True)
+class Step:
+    """New labels, what was added to fitted values for them, and whether they are in balance."""
+
+    labels: Any
+    shifts: np.ndarray
+    within: bool
+
+
+class LabelUpdate:
+    """Labels of the values that machines have, of least loss among those in balance."""
+
+    def __init__(self, sample_weight, n_clusters, *, loss, balance):
+        self._weight = sample_weight
+        self._n_clusters = n_clusters
+        self._loss = loss
+        self._balance = balance
+        self._offsets = None
+
+    def __call__(self, fitted):
+        """Label the samples by the values of one machine, or of one for each cluster."""
+        xp, _ = namespace_of(fitted[0])
+        if self._n_clusters == 2:
+            cut = balanced_threshold(
+                fitted[0], self._weight, loss=self._loss, balance=self._balance
+            )
+            threshold = cut.threshold
+            if np.isnan(threshold):  # a machine that tells nothing apart
+                threshold = float(fitted[0][0])
+            return Step(xp.astype(fitted[0] > threshold, xp.int8), [-threshold], cut.within)
+        scores = xp.stack(fitted, axis=1)
+        total = scores.shape[0] if self._weight is None else float(xp.sum(self._weight))
+        size = total / self._n_clusters
+        found = balanced_offsets(
+            scores,
+            self._weight,
+            min_size=np.floor((1 - self._balance) * size),
+            max_size=np.ceil((1 + self._balance) * size),
+            start=self._offsets,
+        )
+        self._offsets = found.offsets
+        labels = xp.argmax(scores + like(found.offsets, scores), axis=1)
+        dtype = xp.int8 if self._n_clusters < 128 else xp.int32
+        return Step(xp.astype(labels, dtype), found.offsets, found.within)

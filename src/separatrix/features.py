@@ -1,0 +1,116 @@
+"""From samples to the features of a kernel: what estimators with a `kernel` parameter share."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._sklearn import Interval, StrOptions, to_numpy
+from separatrix.base import BoundaryPredictorMixin
+from separatrix.chunks import is_dask
+from separatrix.kernels import distance_gamma, fit_kernel_map, scale_gamma
+from separatrix.starts import SAMPLE_SIZE, sample_rows
+
+__all__ = ["KERNEL_CONSTRAINTS", "KernelFeaturesMixin"]
+
+# Rows whose distances to each other tell a typical one.
+DISTANCE_ROWS = 2_000
+
+KERNEL_CONSTRAINTS = {
+    "kernel": [
+        StrOptions(
+            {"linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed"}
+        ),
+        callable,
+    ],
+    "gamma": [
+        StrOptions({"scale", "mean", "median"}),
+        Interval(Real, 0, None, closed="neither"),
+        tuple,
+    ],
+    "degree": [Interval(Real, 1, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+class KernelFeaturesMixin(BoundaryPredictorMixin):
+    """Checks and parameters of kernels, and maps of samples to low-rank features."""
+
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    n_components: int
+
+    def _check_precomputed(self, X):
+        """Refuse what is no kernel matrix, before any work on it."""
+        if self.kernel != "precomputed":
+            return
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "kernel='precomputed' needs X to be the square matrix of kernel values between "
+                f"the samples, got shape {X.shape}; pass kernel='linear' for a feature matrix."
+            )
+        if sp.issparse(X) or is_dask(X):
+            raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
+        X = to_numpy(X)
+        scale, difference = np.abs(X).max(), np.abs(X - X.T).max()
+        if difference > 1e-6 * scale:
+            raise ValueError(
+                "kernel='precomputed' needs a symmetric matrix, but X differs from its "
+                f"transpose by {difference:.3g} where its largest value is {scale:.3g}."
+            )
+
+    def _resolved_gamma(self, rows, weights, rng):
+        """The kernel coefficient as a number."""
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            if gamma == "scale":
+                return scale_gamma(rows, weights)
+            gamma = (gamma, 1.0)
+        if not isinstance(gamma, tuple):
+            return gamma
+        if (
+            len(gamma) != 2
+            or gamma[0] not in ("mean", "median")
+            or not isinstance(gamma[1], Real)
+            or not gamma[1] > 0
+        ):
+            raise ValueError(
+                f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
+                "('mean', 0.5) or ('median', 1.0)."
+            )
+        rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=rng)
+        return distance_gamma(rows, weights, rule=gamma[0], multiple=gamma[1])
+
+    def _kernel_params(self, rows, weights, rng):
+        """Parameters of the kernel by the names of scikit-learn."""
+        if self.kernel == "precomputed" or callable(self.kernel):
+            return {}
+        gamma = self._resolved_gamma(rows, weights, rng)
+        return {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+
+    def _fit_feature_map(self, X, sample_weight, rng, *, max_rank, params=None):
+        """Features whose inner products are the kernel, from at most 20,000 of the samples."""
+        if self.kernel == "precomputed":
+            rows, params = to_numpy(X), {}
+        else:
+            rows, weights = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
+            if params is None:
+                params = self._kernel_params(rows, weights, rng)
+        found = fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=max_rank)
+        if found.rank == 0:
+            raise ValueError(
+                f"kernel={self.kernel!r} is zero for all samples of X, so nothing tells them "
+                "apart; check X or use another kernel."
+            )
+        return found
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.array_api_support = self.kernel == "linear"
+        return tags
