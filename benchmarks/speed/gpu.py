@@ -1,4 +1,4 @@
-"""Maximin separation clustering on GPU arrays beside NumPy: the same labels, and how much faster.
+"""Clustering of GPU arrays beside NumPy: the same labels, and how much faster.
 
 The same estimator is given the same rows as a NumPy array, a PyTorch tensor and a CuPy array; only
 the products with X move to the device. Prints one line and ends where there is no GPU.
@@ -14,9 +14,17 @@ import time
 
 import numpy as np
 import sklearn
+from sklearn.base import clone
 
-from separatrix import MaximinSeparationClustering
+from separatrix import MaximinSeparationClustering, MaximumMarginClustering
 
+ESTIMATORS = {
+    "maximin separation": MaximinSeparationClustering(random_state=0),
+    "maximum margin, square": MaximumMarginClustering(
+        kernel="linear", loss="square", C=1.0, random_state=0
+    ),
+    "maximum margin, laplacian": MaximumMarginClustering(kernel="linear", C=1.0, random_state=0),
+}
 # scikit-learn's digits are too few; two noisy shapes of each size are enough to be timed
 SHAPES = ((1_000_000, 50), (10_000_000, 50), (1_000_000, 784))
 
@@ -49,12 +57,36 @@ def overlapping(n_samples, n_features, seed=0):
     return X
 
 
-def timed_fit(X, n_clusters, wait):
-    model = MaximinSeparationClustering(n_clusters, random_state=0)
+def timed_fit(estimator, X, wait):
+    model = clone(estimator)
     begin = time.perf_counter()
     model.fit(X)
     wait()
     return model, time.perf_counter() - begin
+
+
+def median_fit(estimator, X, wait, repeats):
+    """A fitted model, and the median seconds of further fits."""
+    model, _ = timed_fit(estimator, X, wait)
+    return model, statistics.median(timed_fit(estimator, X, wait)[1] for _ in range(repeats))
+
+
+def compare(name, estimator, X, found, repeats):
+    local, here = median_fit(estimator, X, lambda: None, repeats)
+    print(f"  {name:26} {'NumPy':12}{here:8.3f} s, {local.n_iter_} iterations", flush=True)
+    for device, move, wait in found:
+        with sklearn.config_context(array_api_dispatch=True):
+            Z = move(X)
+            wait()
+            remote, there = median_fit(estimator, Z, wait, repeats)
+            labels = remote.labels_.get() if device == "cupy" else remote.labels_.cpu().numpy()
+        differ = np.mean(labels != local.labels_)
+        print(
+            f"  {'':26} {device:12}{there:8.3f} s, {remote.n_iter_} iterations, "
+            f"{here / there:6.1f} x NumPy, {differ:.1e} of the labels differ",
+            flush=True,
+        )
+        del Z, remote
 
 
 def main():
@@ -67,27 +99,9 @@ def main():
         return
     for n_samples, n_features in SHAPES:
         X = overlapping(n_samples, n_features)
-        print(f"\n{n_samples:,} x {n_features} float32")
-        local, _ = timed_fit(X, 2, lambda: None)
-        here = statistics.median(
-            timed_fit(X, 2, lambda: None)[1] for _ in range(arguments.repeats)
-        )
-        print(f"  {'NumPy':12} fit {here:7.3f} s, {local.n_iter_} iterations")
-        for name, move, wait in found:
-            with sklearn.config_context(array_api_dispatch=True):
-                Z = move(X)
-                wait()
-                remote, _ = timed_fit(Z, 2, wait)
-                there = statistics.median(
-                    timed_fit(Z, 2, wait)[1] for _ in range(arguments.repeats)
-                )
-                labels = remote.labels_.get() if name == "cupy" else remote.labels_.cpu().numpy()
-            differ = np.mean(labels != local.labels_)
-            print(
-                f"  {name:12} fit {there:7.3f} s, {remote.n_iter_} iterations, "
-                f"{here / there:6.1f} x NumPy, {differ:.2e} of the labels differ"
-            )
-            del Z, remote
+        print(f"\n{n_samples:,} x {n_features} float32", flush=True)
+        for name, estimator in ESTIMATORS.items():
+            compare(name, estimator, X, found, arguments.repeats)
 
 
 if __name__ == "__main__":

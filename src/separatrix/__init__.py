@@ -12,6 +12,7 @@ _HOMES = {
     "MaximumMarginClustering": "criteria.margin",
     "MinimaxProbabilityMachine": "criteria.minimax",
     "metrics": None,
+    "segment_image": "images",
 }
 
 __all__ = sorted(_HOMES)

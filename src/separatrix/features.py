@@ -72,12 +72,8 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
             gamma = (gamma, 1.0)
         if not isinstance(gamma, tuple):
             return gamma
-        if (
-            len(gamma) != 2
-            or gamma[0] not in ("mean", "median")
-            or not isinstance(gamma[1], Real)
-            or not gamma[1] > 0
-        ):
+        known = len(gamma) == 2 and gamma[0] in ("mean", "median")
+        if not (known and isinstance(gamma[1], (int, float)) and gamma[1] > 0):
             raise ValueError(
                 f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
                 "('mean', 0.5) or ('median', 1.0)."

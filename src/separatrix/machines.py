@@ -139,7 +139,7 @@ class SplitMachine:
         self._ridge = ridge
         self._loss = {"loss": loss, "epsilon": epsilon}
         self._penalty = Penalty() if penalty is None else penalty
-        self._y = None
+        self._y = self._z = self._slopes = None
 
     def fit(self, y, C):
         """Fit to the signs `y`."""
@@ -335,7 +335,14 @@ def _augmented_scatter(X, rows, weight, mean):
     return to_numpy(augmented.T @ augmented).astype(np.float64)
 
 
-@one_blas_thread
+def _solve(matrix, right):
+    factor = cho_factor(matrix, check_finite=False, overwrite_a=True)
+    return cho_solve(factor, right, check_finite=False)
+
+
+_solve_on_one_thread = one_blas_thread(_solve)
+
+
 def _newton_step(point, ridge, strength, damping):
     """Newton step of weights and intercept, and twice the decrease that it promises.
 
@@ -350,7 +357,9 @@ def _newton_step(point, ridge, strength, damping):
     H *= strength
     diagonal = np.arange(len(H) - 1)
     H[diagonal, diagonal] += 1.0
-    step = -cho_solve(cho_factor(H, check_finite=False), gradient, check_finite=False)
+    # BLAS uses one thread for small matrices anyway, and telling it to takes longer
+    solve = _solve if len(H) <= 64 else _solve_on_one_thread
+    step = -solve(H, gradient)
     return step, -float(gradient @ step)
 
 

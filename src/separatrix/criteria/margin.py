@@ -343,12 +343,14 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
         check_fits_memory(X.shape[0], remedy="use low_rank='cholesky' or 'nystroem'")
         X = to_numpy(X)
         if self.kernel == "linear":
-            return KernelBasis(kernel_matrix(X, X, kernel="linear", params={}), X)
+            K = kernel_matrix(X, X, kernel="linear", params={})
+            return KernelBasis(K.astype(np.float64, copy=False), X)
         if self.kernel == "precomputed":
             self._feature_map = KernelMap("precomputed", {}, np.arange(X.shape[0]), None)
             return KernelBasis(X.astype(np.float64), None)
         self._feature_map = KernelMap(self.kernel, params, X, None)
-        return KernelBasis(kernel_matrix(X, X, kernel=self.kernel, params=params), None)
+        K = kernel_matrix(X, X, kernel=self.kernel, params=params)
+        return KernelBasis(K.astype(np.float64, copy=False), None)
 
     def _start(self, problem, n_clusters, restart, rng):
         """Labels of all samples of `problem` to start from."""
@@ -652,7 +654,8 @@ def solve_margin(
         rows = problem.basis.rows(problem.sample_weight)
         labels = labels if rows is None else labels[rows]
     level, trace = 0, Trace(tol)
-    rule, rules = None, []
+    rule: Any = None
+    rules: list[Rule] = []
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         at_end = level == len(path) - 1
@@ -667,13 +670,8 @@ def solve_margin(
         # 2) labels of the machines
         step = update([fit.fitted for fit in fits])
         models = [fit.model for fit in fits]
-        boundaries = Boundaries.of_steps(
-            [
-                Hyperplane(*ridge.boundary(model), shift)
-                for model, shift in zip(models, step.shifts, strict=True)
-            ],
-            code,
-        )
+        normals, offsets = zip(*(ridge.boundary(model) for model in models), strict=True)
+        boundaries = Boundaries(np.array(normals), np.array(offsets) + step.shifts, code)
         rule = Rule(boundaries, models, step.within, objective)
         iterations.record(objective, boundaries)
         # 3) stop at a fixed point, in a cycle or in a stall; on the way there, go on to the next C
@@ -760,20 +758,6 @@ def weight_of(rows, sample_weight):
 
 
 @dataclass(frozen=True)
-class Hyperplane:
-    """Normal and offset of a machine, and what its label update added to the offset."""
-
-    coef: np.ndarray
-    intercept: float
-    shift: float
-
-    @property
-    def offset(self):
-        """Offset of the boundary."""
-        return self.intercept + self.shift
-
-
-@dataclass(frozen=True)
 class Step:
     """New labels, what was added to fitted values for them, and whether they are in balance."""
 
@@ -802,7 +786,8 @@ class LabelUpdate:
             threshold = cut.threshold
             if np.isnan(threshold):  # a machine that tells nothing apart
                 threshold = float(fitted[0][0])
-            return Step(xp.astype(fitted[0] > threshold, xp.int8), [-threshold], cut.within)
+            labels = xp.astype(fitted[0] > threshold, xp.int8)
+            return Step(labels, np.array([-threshold]), cut.within)
         scores = xp.stack(fitted, axis=1)
         total = scores.shape[0] if self._weight is None else float(xp.sum(self._weight))
         size = total / self._n_clusters
