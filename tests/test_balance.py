@@ -94,7 +94,6 @@ def test_threshold_of_single_precision_equals_brute_force(loss):
         check_against_brute_force(cut, scores, weight, loss, balance, 1e-6)
 
 
-# BUG: array_api_strict refuses xp.sum of booleans (xp.count_nonzero is what the standard has).
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_threshold_of_other_arrays_equals_brute_force(loss, library):
@@ -212,8 +211,6 @@ def test_offsets_keep_the_sizes_and_never_beat_the_transport_problem(weighted, r
     assert within >= 0.9 * n_cases
 
 
-# BUG: an offset that was moved to a bound never goes back to where its cluster is off the bound,
-# so the multipliers lack complementary slackness: the price of balance is up to twice the least.
 def test_offsets_reach_the_transport_optimum():
     """With 300 samples a split one is no excuse: within 2 % of the least price of balance."""
     for seed in range(10):
@@ -226,7 +223,6 @@ def test_offsets_reach_the_transport_optimum():
         assert price <= 1.02 * (scores.max(axis=1).sum() - best) + scores.std()
 
 
-# BUG: a start that happens to be in the band is kept, though no offsets at all cost nothing.
 def test_offsets_do_not_cost_more_than_none_where_none_are_needed():
     scores = np.repeat(np.eye(3), 2, axis=0)
     scores = np.vstack([scores, [[0.1, 0, 0]]])

@@ -216,9 +216,6 @@ def test_split_machine_has_the_values_of_libsvm(loss, kernel, C, digits):
         assert fit.objective >= bound * (1 - 1e-4)
 
 
-# BUG: values that are off by the tolerance, 3e-4, each cost C times as much, so where the labels
-# can be separated the objective is too large: by 0.1 % at C = 10, by up to 84 % at C = 500. The
-# Lagrangian 0.5 * norm + C * (losses of z) + C * rho * u'(f - z) is within 3e-5 in all cases.
 @pytest.mark.parametrize("C", [0.01, 1.0, 10.0, 500.0])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("loss", ["laplacian", "hinge"])
@@ -262,7 +259,6 @@ def test_newton_machine_is_as_good_as_an_exact_solver(loss, C, weighted):
             assert distance(fit.fitted, expected) < 3e-2
 
 
-# BUG: as above; for the hinge the objective is 40 % too large from a cold start at C >= 10.
 @pytest.mark.parametrize("C", [0.01, 1.0, 500.0])
 @pytest.mark.parametrize("loss", ["laplacian", "hinge"])
 def test_newton_machine_has_the_objective_of_labels_that_can_be_separated(loss, C):

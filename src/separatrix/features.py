@@ -73,13 +73,13 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
         if not isinstance(gamma, tuple):
             return gamma
         known = len(gamma) == 2 and gamma[0] in ("mean", "median")
-        if not (known and isinstance(gamma[1], (int, float)) and gamma[1] > 0):
+        if not (known and isinstance(gamma[1], Real) and float(gamma[1]) > 0):
             raise ValueError(
                 f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
                 "('mean', 0.5) or ('median', 1.0)."
             )
         rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=rng)
-        return distance_gamma(rows, weights, rule=gamma[0], multiple=gamma[1])
+        return distance_gamma(rows, weights, rule=gamma[0], multiple=float(gamma[1]))
 
     def _kernel_params(self, rows, weights, rng):
         """Parameters of the kernel by the names of scikit-learn."""

@@ -26,6 +26,8 @@ __all__ = [
 
 def scale_gamma(X, weights=None):
     """Kernel coefficient 1 / (n_features * variance of X), as scikit-learn's SVC has it."""
+    if not sp.issparse(X):  # far from the origin, squares would swallow the differences
+        X = X - X.mean()
     squares = X.multiply(X) if sp.issparse(X) else X * X
     mean, square = (
         np.average(np.asarray(values.mean(axis=1)).ravel(), weights=weights)
@@ -53,7 +55,7 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
     -------
     gamma : float
     """
-    distances = euclidean_distances(X)
+    distances = euclidean_distances(X if sp.issparse(X) else X - X.mean(axis=0))
     weights = np.ones(len(distances)) if weights is None else weights
     pairs = np.outer(weights, weights)
     # a sample of weight two is two equal samples, which make pairs at distance zero
@@ -67,6 +69,15 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
         below = np.cumsum(pairs.ravel()[order])
         typical = distances.ravel()[order[np.searchsorted(below, 0.5 * below[-1])]]
     return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+
+
+def origin_of(X, kernel):
+    """Point to subtract from samples: far from the origin, distances would lose their digits.
+
+    Zero for kernels of other things than distances, and for sparse samples, which have to stay
+    sparse.
+    """
+    return X.mean(axis=0) if kernel == "rbf" and not sp.issparse(X) else 0.0
 
 
 def kernel_matrix(X, Y, *, kernel, params):
@@ -159,15 +170,24 @@ class KernelMap:
     params : dict
         Its parameters.
     landmarks : array of shape (rank, n_features), or of (rank,) indices if precomputed
-        Samples that span the features.
+        Samples that span the features, less the origin.
     projection : ndarray of shape (rank, rank) or None
         Features are kernel values at the landmarks times this, or the kernel values themselves.
+    origin : float or ndarray of shape (n_features,)
+        What is subtracted from samples.
     """
 
     kernel: Any
     params: dict
     landmarks: Any
-    projection: np.ndarray | None
+    projection: np.ndarray | None = None
+    origin: Any = 0.0
+
+    @classmethod
+    def of(cls, X, *, kernel, params):
+        """The map to kernel values at all rows of `X`."""
+        origin = origin_of(X, kernel)
+        return cls(kernel, params, X - origin if np.ndim(origin) else X, origin=origin)
 
     @property
     def rank(self):
@@ -179,6 +199,8 @@ class KernelMap:
         if self.kernel == "precomputed":
             return X[:, self.landmarks]
         landmarks = self.landmarks if sp.issparse(self.landmarks) else like(self.landmarks, X)
+        if np.ndim(self.origin):
+            X = X - like(self.origin, X)
         return kernel_matrix(X, landmarks, kernel=self.kernel, params=self.params)
 
     def to_normals(self, coef):
@@ -215,10 +237,13 @@ def fit_kernel_map(sample, *, kernel, params, max_rank, tol=1e-6, complete=False
     -------
     kernel_map : KernelMap or None
     """
+    origin = 0.0
     factor = partial(pivoted_cholesky, max_rank=max_rank, tol=tol, complete=complete)
     if kernel == "precomputed":
         found = factor(np.diag(sample), lambda i: sample[:, i])
     else:
+        origin = origin_of(sample, kernel)
+        sample = sample - origin if np.ndim(origin) else sample
 
         def values(rows, columns):
             return to_numpy(kernel_matrix(rows, columns, kernel=kernel, params=params))
@@ -236,4 +261,4 @@ def fit_kernel_map(sample, *, kernel, params, max_rank, tol=1e-6, complete=False
     L, pivots = found
     projection = solve_triangular(L[pivots], np.eye(len(pivots)), lower=True).T
     landmarks = pivots if kernel == "precomputed" else sample[pivots]
-    return KernelMap(kernel, params, landmarks, projection)
+    return KernelMap(kernel, params, landmarks, projection, origin)

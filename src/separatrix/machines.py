@@ -15,8 +15,8 @@ The square loss is one ridge regression. For the other two the problem is split,
 and solved by a method of multipliers, with scaled multipliers u. In the span of a whole kernel
 matrix (w, b) and z take turns (`SplitMachine`, the alternating direction method), since a ridge
 regression with the same factor is cheap there. On features both move together (`NewtonMachine`):
-z is eliminated, which leaves a smooth function of w that Newton's method minimises in a handful of
-passes over the samples, where taking turns needs a hundred.
+z is eliminated, which leaves a smooth function of w that Newton's method minimises in ten to
+thirty passes over the samples, where taking turns needs hundreds.
 """
 
 from dataclasses import dataclass
@@ -71,23 +71,24 @@ def _slack(f, y, *, loss, epsilon):
     return xp.abs(distance) - epsilon, xp.sign(distance)
 
 
+def _positive(values):
+    xp, _ = namespace_of(values)
+    return xp.maximum(values, xp.zeros_like(values[:1]))
+
+
 def _clip(values, upper):
     """Values between zero and `upper`."""
-    values = values * (values > 0)
-    return values - (values - upper) * (values > upper)
+    xp, _ = namespace_of(values)
+    return xp.minimum(_positive(values), xp.zeros_like(values[:1]) + upper)
 
 
-def _objective(model, fitted, y, weight, C, **loss):
-    xp, _ = namespace_of(fitted)
-    slack, _ = _slack(fitted, y, **loss)
-    losses = slack * (slack > 0)
-    return 0.5 * model.norm + C * float(xp.sum(losses if weight is None else weight * losses))
+def _sum(values, weight):
+    xp, _ = namespace_of(values)
+    return float(xp.sum(values if weight is None else weight * values))
 
 
 def _norm(values, weight):
-    xp, _ = namespace_of(values)
-    squares = values * values
-    return float(xp.sum(squares if weight is None else weight * squares)) ** 0.5
+    return _sum(values * values, weight) ** 0.5
 
 
 # --- the square loss ----------------------------------------------------------------------------
@@ -167,7 +168,10 @@ class SplitMachine:
                     penalty.rho *= change
                     u = u / change
         self._y, self._z, self._slopes = y, z, penalty.rho * u
-        return Fit(model, fitted, _objective(model, fitted, y, weight, C, **self._loss))
+        # the Lagrangian: what is left of the residual z - f would cost C times as much otherwise
+        slack, _ = _slack(z, y, **self._loss)
+        losses = _sum(_positive(slack) + penalty.rho * u * (fitted - z), weight)
+        return Fit(model, fitted, 0.5 * model.norm + C * losses)
 
 
 # --- features -----------------------------------------------------------------------------------
@@ -210,13 +214,14 @@ class NewtonMachine:
         point = self._start(y, C)
         for _ in range(MAX_STEPS):
             point = self._minimum(point, y, C)
-            primal = _norm(point.slopes - self._u, weight)
-            self._u = point.slopes
-            if primal <= TOL * min(_norm(point.fitted, weight), self._ridge.weight**0.5):
+            old, self._u = self._u, point.slopes
+            residual = _norm(point.slopes - old, weight)
+            if residual <= TOL * min(_norm(point.fitted, weight), self._ridge.weight**0.5):
                 break
             point = self._at(point.model, y, C)
         self._y, self._model = y, point.model
-        objective = _objective(point.model, point.fitted, y, weight, C, **self._loss)
+        # the Lagrangian: what is left of the residual would cost C times as much otherwise
+        objective = point.value - 0.5 * C * self._rho * _norm(old, weight) ** 2
         return Fit(point.model, point.fitted, objective)
 
     def _start(self, y, C):
@@ -304,15 +309,13 @@ def _newton_chunk(X, y, u, weight, *, coef, intercept, mean, rho, loss, epsilon)
     slack, direction = _slack(fitted + u, y, loss=loss, epsilon=epsilon)
     near = _clip(slack, 1 / rho)  # distance from the kink that z stays on
     slopes = direction * near
-    losses = (slack - near) * (slack > near) + 0.5 * rho * near * near
-    weighted = slopes
-    if weight is not None:
-        losses, weighted = losses * weight, slopes * weight
+    losses = _positive(slack - near) + 0.5 * rho * near * near
+    weighted = slopes if weight is None else slopes * weight
     (kinked,) = xp.nonzero((slack > 0) & (slack < 1 / rho))
     return (
         fitted,
         slopes,
-        float(xp.sum(losses)),
+        _sum(losses, weight),
         to_numpy(X.T @ weighted).astype(np.float64),
         float(xp.sum(weighted)),
         _augmented_scatter(X, kinked, weight, mean),
@@ -367,4 +370,4 @@ def _moved(model, step, ridge):
     """The model after a step of weights and of the intercept at the mean of the samples."""
     coef = model.coef + step[:-1]
     intercept = model.intercept + step[-1] - ridge.mean @ step[:-1]
-    return Model(coef, intercept, coef @ coef)
+    return Model(coef, float(intercept), float(coef @ coef))

@@ -97,8 +97,9 @@ class FeatureRidge:
         self.scatter_matrix = total.weight * total.covariance
         self._eigenvalues, self._eigenvectors = _eigh(self.scatter_matrix)
         # what rounding leaves of a direction without spread is no spread
-        rounding = np.finfo(np.float64).eps * np.sum(total.mean**2 + self.mean**2)
-        self._eigenvalues[self._eigenvalues <= 10 * total.weight * rounding] = 0.0
+        rounding = 100 * np.finfo(np.float64).eps
+        error = np.sum(rounding * total.mean**2 + (rounding * self.mean) ** 2)
+        self._eigenvalues[self._eigenvalues <= total.weight * error] = 0.0
 
     @property
     def scatter(self):
@@ -115,7 +116,7 @@ class FeatureRidge:
         rotated[active] /= self._eigenvalues[active] + 1 / C
         rotated[~active] = 0.0
         coef = self._eigenvectors @ rotated
-        return Model(coef, total / self.weight - self.mean @ coef, coef @ coef)
+        return Model(coef, float(total / self.weight - self.mean @ coef), float(coef @ coef))
 
     def fitted(self, model):
         """Values of the model at all samples."""
@@ -202,7 +203,7 @@ class KernelRidge:
         alpha = nu - intercept * self._eta
         weight = 1.0 if self.sample_weight is None else self.sample_weight
         fitted = targets - alpha / (C * weight)
-        return Model(alpha, intercept, alpha @ (fitted - intercept)), fitted
+        return Model(alpha, float(intercept), float(alpha @ (fitted - intercept))), fitted
 
     def boundary(self, model):
         """Normal and offset of the model in the features that boundaries live in."""

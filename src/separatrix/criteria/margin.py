@@ -346,10 +346,10 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
             K = kernel_matrix(X, X, kernel="linear", params={})
             return KernelBasis(K.astype(np.float64, copy=False), X)
         if self.kernel == "precomputed":
-            self._feature_map = KernelMap("precomputed", {}, np.arange(X.shape[0]), None)
+            self._feature_map = KernelMap("precomputed", {}, np.arange(X.shape[0]))
             return KernelBasis(X.astype(np.float64), None)
-        self._feature_map = KernelMap(self.kernel, params, X, None)
-        K = kernel_matrix(X, X, kernel=self.kernel, params=params)
+        self._feature_map = KernelMap.of(X, kernel=self.kernel, params=params)
+        K = self._feature_map(X)
         return KernelBasis(K.astype(np.float64, copy=False), None)
 
     def _start(self, problem, n_clusters, restart, rng):
@@ -536,9 +536,9 @@ class MarginProblem:
         """Return self, but refuse constant data."""
         if not self.ridge.scatter > 0:
             raise ValueError(
-                "X is constant: its samples do not differ beyond rounding in the kernel's space, "
-                "so no boundary can separate clusters. Check that X holds the features, or use "
-                "another kernel."
+                "X is constant to the kernel: its samples do not differ beyond rounding in the "
+                "kernel's space, so no boundary can separate clusters. Check that X holds the "
+                "features; if they differ little, scale them up or use a larger gamma."
             )
         return self
 
@@ -754,7 +754,9 @@ def signs_of(labels, side, dtype):
 def weight_of(rows, sample_weight):
     """Summed weight of the rows in a mask."""
     xp, _ = namespace_of(rows)
-    return float(xp.sum(rows) if sample_weight is None else xp.sum(sample_weight[rows]))
+    if sample_weight is None:
+        return float(xp.count_nonzero(rows))
+    return float(xp.sum(sample_weight[rows]))
 
 
 @dataclass(frozen=True)
