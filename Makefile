@@ -23,9 +23,9 @@ papers: .venv/dev.stamp
 speed: .venv/dev.stamp
 	for script in benchmarks/speed/*.py; do $(BIN)/python $$script || exit 1; done
 
-# The README's picture.
+# The pictures of README and guide.
 figures: .venv/dev.stamp
-	$(BIN)/python examples/plot_readme_picture.py
+	for script in examples/plot_*.py; do $(BIN)/python $$script || exit 1; done
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

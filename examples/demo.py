@@ -12,13 +12,13 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from separatrix import MaximinSeparationClustering
+from separatrix import MaximinSeparationClustering, MaximumMarginClustering
 from separatrix.metrics import clustering_error
 
 
 def methods(n_clusters):
     """Name and estimator of each row of the table."""
-    separation = MaximinSeparationClustering
+    separation, margin = MaximinSeparationClustering, MaximumMarginClustering
     return {
         "KMeans (scikit-learn)": KMeans(n_clusters, n_init=10, random_state=0),
         "SpectralClustering (scikit-learn)": SpectralClustering(
@@ -27,6 +27,8 @@ def methods(n_clusters):
         "MaximinSeparation, mpm": separation(n_clusters, solver="mpm", random_state=0),
         "MaximinSeparation, gep": separation(n_clusters, solver="gep", random_state=0),
         "MaximinSeparation, eig": separation(n_clusters, solver="eig", random_state=0),
+        "MaximumMargin, laplacian": margin(n_clusters, loss="laplacian", random_state=0),
+        "MaximumMargin, square": margin(n_clusters, loss="square", random_state=0),
     }
 
 
