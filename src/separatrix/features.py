@@ -63,7 +63,7 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
                 f"transpose by {difference:.3g} where its largest value is {scale:.3g}."
             )
 
-    def _resolved_gamma(self, rows, weights, rng):
+    def _resolved_gamma(self, rows, weights):
         """The kernel coefficient as a number."""
         gamma = self.gamma
         if isinstance(gamma, str):
@@ -78,14 +78,17 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
                 f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
                 "('mean', 0.5) or ('median', 1.0)."
             )
-        rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=rng)
+        # the width of a kernel is no place for chance: the same rows are drawn each time
+        rows, weights = sample_rows(
+            rows, weights, size=DISTANCE_ROWS, rng=np.random.RandomState(0)
+        )
         return distance_gamma(rows, weights, rule=gamma[0], multiple=float(gamma[1]))
 
-    def _kernel_params(self, rows, weights, rng):
+    def _kernel_params(self, rows, weights):
         """Parameters of the kernel by the names of scikit-learn."""
         if self.kernel == "precomputed" or callable(self.kernel):
             return {}
-        gamma = self._resolved_gamma(rows, weights, rng)
+        gamma = self._resolved_gamma(rows, weights)
         return {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
 
     def _fit_feature_map(self, X, sample_weight, rng, *, max_rank, params=None):
@@ -95,7 +98,7 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
         else:
             rows, weights = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
             if params is None:
-                params = self._kernel_params(rows, weights, rng)
+                params = self._kernel_params(rows, weights)
         found = fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=max_rank)
         if found.rank == 0:
             raise ValueError(

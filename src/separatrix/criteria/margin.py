@@ -10,7 +10,14 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, like, namespace_of, to_numpy
+from separatrix._sklearn import (
+    Interval,
+    StrOptions,
+    like,
+    namespace_of,
+    one_blas_thread,
+    to_numpy,
+)
 from separatrix.balance import balanced_offsets, balanced_threshold
 from separatrix.base import BaseDiscriminativeClustering
 from separatrix.chunks import features_of, is_dask, map_rows
@@ -38,6 +45,8 @@ FULL_KERNEL_SAMPLES = 5_000
 START_FEATURES = 50
 # Beyond this many features an eigendecomposition of their scatter matrix is no longer cheap.
 WIDE = 2_048
+# Numbers up to which a matrix is small.
+SMALL = 2**20
 # The first C of a path, as a share of the last.
 PATH_START = 1e-4
 # Most label updates at each but the last C of a path.
@@ -280,7 +289,7 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
     def _problem(self, X, sample_weight, rng):
         """Features or kernel matrix that the machines are fitted on."""
         rows, row_weight = sample_rows(X, sample_weight, size=sample_size(X.shape[0]), rng=rng)
-        params = self._kernel_params(rows, row_weight, rng)
+        params = self._kernel_params(rows, row_weight)
         self._kernel_params_ = params
         self._feature_map = None
         samples = X
@@ -369,7 +378,9 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
 
     def _solve(self, problem, n_clusters, progress, restart, rng):
         def solve(part, progress, **start):
-            return solve_margin(
+            # threads of BLAS only wait for each other on small problems
+            run = one_blas_thread(solve_margin) if part.is_small else solve_margin
+            return run(
                 part,
                 n_clusters=n_clusters,
                 loss=self.loss,
@@ -555,6 +566,13 @@ class MarginProblem:
     def scatter(self, whole):
         """Summed squared distances of the samples from their mean."""
         return self.ridge.scatter
+
+    @property
+    def is_small(self):
+        """Whether products with what ridge regression runs on are a matter of microseconds."""
+        basis = self.basis
+        numbers = basis.Z if isinstance(basis, FeatureBasis) else basis.K
+        return isinstance(numbers, np.ndarray) and numbers.size <= SMALL
 
     @property
     def is_sampled(self):
