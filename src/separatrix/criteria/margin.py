@@ -453,7 +453,10 @@ class FeatureBasis:
     @classmethod
     def of(cls, X, rows, row_weight, feature_map=None, to_coef=None):
         """Features of all samples `X`, of which `rows` are some."""
-        Z, rows = features_of(X, feature_map), features_of(rows, feature_map)
+        Z = features_of(X, feature_map)
+        some = slice(None, 1_000)  # enough for a point inside the features
+        rows, row_weight = rows[some], None if row_weight is None else row_weight[some]
+        rows = features_of(rows, feature_map)
         if sp.issparse(rows):  # a sparse matrix cannot be shifted
             return cls(Z, np.zeros(Z.shape[1]), feature_map, to_coef)
         shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
