@@ -33,7 +33,7 @@ C, EPSILON = 500.0, 0.05
 def pixels(photograph, n_samples=5_000):
     """Colours of random pixels of a photograph."""
     colours = load_sample_image(photograph).reshape(-1, 3).astype(float)
-    return colours[np.random.default_rng(0).choice(len(colours), n_samples, replace=False)]
+    return colours[np.random.default_rng(2).choice(len(colours), n_samples, replace=False)]
 
 
 def twonorm(n_samples=2_000, n_features=20):

@@ -163,6 +163,7 @@ def _default_estimator():
         # regions of a photograph differ much in size: one may have four times the other's pixels
         balance=0.6,
         multiway="bisection",
+        n_components=25,  # a kernel this wide is known to one in a million by as many features
         # far more colours than needed tell the regions apart: as the paper does, start at C
         # itself, and stop at changes that the eye does not see
         C_path=1,

@@ -45,6 +45,8 @@ FULL_KERNEL_SAMPLES = 5_000
 START_FEATURES = 50
 # Beyond this many features an eigendecomposition of their scatter matrix is no longer cheap.
 WIDE = 2_048
+# Relative error of low-rank kernels: at a large C, labels still change between 1e-6 and 1e-7.
+KERNEL_TOL = 1e-8
 # Numbers up to which a matrix is small.
 SMALL = 2**20
 # The first C of a path, as a share of the last.
@@ -326,7 +328,8 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
     def _low_rank_map(self, X, rows, row_weight, params, rng):
         """Map of samples to the features of the kernel; None asks for its whole matrix."""
         n_samples = X.shape[0]
-        fit = partial(fit_kernel_map, kernel=self.kernel, params=params)
+        tol = KERNEL_TOL if rows.dtype == np.float64 else 1e-6  # what single precision can tell
+        fit = partial(fit_kernel_map, kernel=self.kernel, params=params, tol=tol)
         if self.low_rank == "none":
             return None
         if self.kernel == "precomputed":
