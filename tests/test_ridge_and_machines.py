@@ -59,7 +59,7 @@ def test_ridges_solve_the_bordered_system(C, weighted):
         assert model.intercept == pytest.approx(b, rel=1e-7, abs=1e-9)
         assert model.norm == pytest.approx(alpha @ X @ X.T @ alpha, rel=1e-7)
         np.testing.assert_allclose(primal.fitted(model), fitted, rtol=1e-7, atol=1e-9)
-        model, values = dual.solve(targets, C)
+        model, values = dual.fit(targets, C)
         np.testing.assert_allclose(model.coef, alpha, rtol=1e-6, atol=1e-7 * C)
         assert model.intercept == pytest.approx(b, rel=1e-7, abs=1e-8)
         assert model.norm == pytest.approx(alpha @ X @ X.T @ alpha, rel=1e-6)
@@ -74,7 +74,7 @@ def test_kernel_ridge_is_the_same_before_and_after_it_inverts():
     for C in (10.0, 0.1):
         alpha, b = bordered_system(K, y, weight, C)
         for _ in range(30):
-            model, _ = ridge.solve(y, C)
+            model, _ = ridge.fit(y, C)
             np.testing.assert_allclose(model.coef, alpha, rtol=1e-8, atol=1e-10)
             assert model.intercept == pytest.approx(b, rel=1e-9)
 
@@ -93,7 +93,7 @@ def test_weights_equal_repetition_for_ridges(C):
     ours, whole = kernel_ridge(K, weight), kernel_ridge(K[np.ix_(rows, rows)])
     assert ours.weight == whole.weight
     assert ours.scatter == pytest.approx(whole.scatter)
-    (a, fitted), (b, repeated) = ours.solve(y, C), whole.solve(y[rows], C)
+    (a, fitted), (b, repeated) = ours.fit(y, C), whole.fit(y[rows], C)
     np.testing.assert_allclose(fitted[rows], repeated, rtol=1e-7, atol=1e-9)
     assert a.norm == pytest.approx(b.norm, rel=1e-7)
 
@@ -123,7 +123,7 @@ def test_kernel_ridge_refuses_an_indefinite_kernel():
     K = np.tanh(X @ X.T - 3.0)
     assert np.linalg.eigvalsh(K)[0] < -1
     with pytest.raises(ValueError, match="kernel is not positive semidefinite"):
-        kernel_ridge(K).solve(y, 10.0)
+        kernel_ridge(K).fit(y, 10.0)
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, 1e6])

@@ -29,9 +29,9 @@ from separatrix.metrics import balanced_clustering_error, clustering_error
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load, pair, to_unit_range, without_constant_features
+from output import heading, plot
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE.parent / "results"
 PUBLISHED = tomllib.loads((HERE / "mmc.toml").read_text())
 
 NAMES = {"hinge": "iterSVM", "square": "iterLS-SVM", "laplacian": "iterSVR"}
@@ -912,10 +912,6 @@ def draw_figure8(plt, values):
 # --- printing -----------------------------------------------------------------------------------
 
 
-def heading(text):
-    print(f"\n{text}\n{'=' * len(text)}")
-
-
 def verdict(met):
     return "reached" if met else "missed"
 
@@ -940,23 +936,6 @@ def plain(published):
 
 def first_of(published):
     return published[0] if isinstance(published, list) else published
-
-
-def plot(draw, values, file_name):
-    """Write a figure where matplotlib is installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("\nno figure: matplotlib is not installed")
-        return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    RESULTS.mkdir(exist_ok=True)
-    figure = draw(plt, values)
-    figure.savefig(RESULTS / file_name, dpi=120)
-    plt.close(figure)
-    print(f"\nwritten: benchmarks/results/{file_name}")
 
 
 def main():

@@ -26,9 +26,9 @@ from separatrix.metrics import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load, pair, to_unit_range, without_constant_features
+from output import heading, plot
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE.parent / "results"
 PUBLISHED = tomllib.loads((HERE / "mspc.toml").read_text())
 
 REGS = [10.0**power for power in range(-4, 5)]  # the paper's grid for lambda
@@ -417,30 +417,9 @@ def draw_figure23(plt, panels):
 # --- printing -----------------------------------------------------------------------------------
 
 
-def heading(text):
-    print(f"\n{text}\n{'=' * len(text)}")
-
-
 def ticked(value, published):
     """An error with a tick where it is as published."""
     return f"{value:8.2f}{'✓' if abs(value - published) <= TOLERANCE else ' '}"
-
-
-def plot(draw, values, file_name):
-    """Write a figure where matplotlib is installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("\nno figure: matplotlib is not installed")
-        return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    RESULTS.mkdir(exist_ok=True)
-    figure = draw(plt, values)
-    figure.savefig(RESULTS / file_name, dpi=120)
-    plt.close(figure)
-    print(f"\nwritten: benchmarks/results/{file_name}")
 
 
 def main():

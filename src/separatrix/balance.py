@@ -211,24 +211,27 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
     offsets = np.zeros(n_clusters) if start is None else np.array(start, dtype=np.float64)
     slack = ROUNDING * float(xp.sum(weight))
     bounds = (min_size - slack, max_size + slack)
-    best, best_excess = offsets.copy(), np.inf
+    shifted = scores + like(offsets, scores)
+    excess = _excess(shifted, weight, bounds)
+    best, best_excess = offsets.copy(), excess.max()
     for _ in range(SWEEPS):
         moved = False
         for cluster in range(n_clusters):
-            shifted = scores + like(offsets, scores)
-            excess = _excess(shifted, weight, bounds)
-            if excess.max() < best_excess:
-                best, best_excess = offsets.copy(), excess.max()
             if offsets[cluster] == 0 and excess[cluster] <= 0:
                 continue
             others = [c for c in range(n_clusters) if c != cluster]
             rival = xp.max(xp.take(shifted, like(np.array(others), scores), axis=1), axis=1)
             offset = _offset_of_size(rival - scores[:, cluster], weight, bounds)
-            moved = moved or offset != offsets[cluster]
+            if offset == offsets[cluster]:
+                continue
+            moved = True
             offsets[cluster] = offset
+            shifted = scores + like(offsets, scores)
+            excess = _excess(shifted, weight, bounds)
+            if excess.max() < best_excess:
+                best, best_excess = offsets.copy(), excess.max()
         if not moved:
             break
-    excess = _excess(scores + like(offsets, scores), weight, bounds)
     if excess.max() <= max(best_excess, 0):
         best, best_excess = offsets, excess.max()
     return Offsets(best, bool(best_excess <= 0))

@@ -18,12 +18,11 @@ from separatrix._sklearn import (
     check_same_namespace,
     check_sample_weight,
     fit_context,
-    like,
     namespace_of,
     supported_floats,
     to_numpy,
 )
-from separatrix.chunks import is_dask, map_rows
+from separatrix.chunks import beside, is_dask, map_rows
 from separatrix.multiway import Boundaries
 from separatrix.result import Iterations, Progress, SolverResult, Status
 
@@ -133,16 +132,14 @@ class BoundaryPredictorMixin:
         weights = check_sample_weight(
             to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
         )
-        return weights if is_dask(X) else like(weights, X)
+        return beside(weights, X)
 
     def _boundary_attributes(self, boundaries, X):
         """Fitted attributes of a model, as arrays beside `X`.
 
         Coefficients are shown only where they belong to features.
         """
-        coef, intercept = boundaries.coef, boundaries.intercept
-        if not is_dask(X):
-            coef, intercept = like(coef, X), like(intercept, X)
+        coef, intercept = beside(boundaries.coef, X), beside(boundaries.intercept, X)
         attributes = {"_boundaries": boundaries, "intercept_": intercept}
         return attributes if self._feature_map is not None else {**attributes, "coef_": coef}
 
@@ -320,6 +317,11 @@ class BaseDiscriminativeClustering(
                 f"other, on samples of positive weight; got {np.unique(labels)[:10]}."
             )
 
+    def _init_labels(self, problem):
+        """The start by labels, beside the rows of the problem, in a byte each if that will do."""
+        dtype = np.int8 if self.n_clusters < 128 else np.int32
+        return beside(np.asarray(self.init).astype(dtype), problem.X)
+
     def _subtasks_of_restart(self):
         """Most tasks that a restart has, for progress bars; None if that is not known."""
         return self.max_iter
@@ -327,9 +329,7 @@ class BaseDiscriminativeClustering(
     def _one_cluster(self, X):
         self._feature_map = None
         empty = Boundaries(np.zeros((0, X.shape[1])), np.zeros(0), np.zeros((0, 1), np.int8))
-        labels = np.zeros(X.shape[0], dtype=np.int8)
-        if not is_dask(X):
-            labels = like(labels, X)
+        labels = beside(np.zeros(X.shape[0], dtype=np.int8), X)
         return SolverResult(labels, empty, np.nan, [], 1, Status.CONVERGED)
 
     def _attributes(self, problem, partition, order):
@@ -348,8 +348,8 @@ class BaseDiscriminativeClustering(
         self.history_ = list(result.history)
         self.n_iter_ = result.n_iter
         for name, value in attributes.items():
-            if isinstance(value, np.ndarray) and not is_dask(X):
-                value = like(value, X)
+            if isinstance(value, np.ndarray):
+                value = beside(value, X)
             setattr(self, name, value)
         self._set_boundaries(result.boundaries, X)
 

@@ -8,9 +8,9 @@ scikit-learn dispatches to, or over the blocks of a dask array; the caller combi
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import namespace_of
+from separatrix._sklearn import like, namespace_of
 
-__all__ = ["features_of", "is_dask", "join_rows", "map_chunks", "map_rows", "row_slices"]
+__all__ = ["beside", "features_of", "is_dask", "join_rows", "map_chunks", "map_rows", "row_slices"]
 
 # Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
 # count: a product with a vector makes one number per row, and cutting it finer only makes the
@@ -25,6 +25,11 @@ CACHE_SIZE = 2**18
 def is_dask(X):
     """Whether `X` is a dask collection, told without importing dask."""
     return hasattr(X, "__dask_graph__")
+
+
+def beside(values, X):
+    """Move a NumPy array to where the rows of `X` live; what belongs to a dask array is local."""
+    return values if is_dask(X) else like(values, X)
 
 
 def row_slices(X, width=None, n_rows=None, rereads=False):

@@ -91,14 +91,13 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
         gamma = self._resolved_gamma(rows, weights)
         return {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
 
-    def _fit_feature_map(self, X, sample_weight, rng, *, max_rank, params=None):
+    def _fit_feature_map(self, X, sample_weight, rng, *, max_rank):
         """Features whose inner products are the kernel, from at most 20,000 of the samples."""
         if self.kernel == "precomputed":
             rows, params = to_numpy(X), {}
         else:
             rows, weights = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
-            if params is None:
-                params = self._kernel_params(rows, weights)
+            params = self._kernel_params(rows, weights)
         found = fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=max_rank)
         if found.rank == 0:
             raise ValueError(

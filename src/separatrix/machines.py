@@ -106,11 +106,7 @@ class SquareMachine:
 
     def fit(self, y, C):
         """Fit to the signs `y`."""
-        if isinstance(self._ridge, FeatureRidge):
-            model = self._ridge.solve(y, C)
-            fitted = self._ridge.fitted(model)
-        else:
-            model, fitted = self._ridge.solve(y, C)
+        model, fitted = self._ridge.fit(y, C)
         error = _norm(fitted - y, self._ridge.sample_weight)
         return Fit(model, fitted, 0.5 * model.norm + 0.5 * C * error**2)
 
@@ -151,7 +147,7 @@ class SplitMachine:
             turned = y * self._y
             z, u = y + turned * (self._z - self._y), turned * self._slopes / penalty.rho
         for step in range(1, MAX_STEPS + 1):
-            model, fitted = self._ridge.solve(z - u, penalty.rho * C)
+            model, fitted = self._ridge.fit(z - u, penalty.rho * C)
             relaxed = self.RELAX * fitted + (1 - self.RELAX) * z + u
             slack, direction = _slack(relaxed, y, **self._loss)
             u = direction * _clip(slack, 1 / penalty.rho)
@@ -200,13 +196,14 @@ class NewtonMachine:
         self._ridge = ridge
         self._loss = {"loss": loss, "epsilon": epsilon}
         self._rho = self.RHO[loss]
-        self._y = self._u = self._model = None
+        self._y = self._u = self._model = self._fitted = None
         self._damping = 1.0
 
     def resume(self, model):
         """Start from another machine on the same features; return its fitted values."""
         self._model = model
-        return self._ridge.fitted(model)
+        self._fitted = self._ridge.fitted(model)
+        return self._fitted
 
     def fit(self, y, C):
         """Fit to the signs `y`."""
@@ -230,7 +227,7 @@ class NewtonMachine:
         if self._y is not None:  # multipliers turn where the label does
             self._u = self._u * (y * self._y)
         elif self._model is not None:  # at the optimum multipliers are slopes of the loss
-            slack, direction = _slack(self._ridge.fitted(self._model), y, **self._loss)
+            slack, direction = _slack(self._fitted, y, **self._loss)
             self._u = direction * xp.astype(slack > 0, y.dtype) / self._rho
         else:
             self._model = self._ridge.solve(y, C)
@@ -257,27 +254,25 @@ class NewtonMachine:
 
     def _at(self, model, y, C):
         """The augmented Lagrangian with its derivatives, in one pass over the samples."""
-        parts = list(
-            map_chunks(
-                _newton_chunk,
-                self._ridge.X,
-                y,
-                self._u,
-                self._ridge.sample_weight,
-                coef=model.coef,
-                intercept=model.intercept,
-                mean=self._ridge.mean,
-                rho=self._rho,
-                rereads=True,
-                **self._loss,
-            )
+        parts = map_chunks(
+            _newton_chunk,
+            self._ridge.X,
+            y,
+            self._u,
+            self._ridge.sample_weight,
+            coef=model.coef,
+            intercept=model.intercept,
+            mean=self._ridge.mean,
+            rho=self._rho,
+            rereads=True,
+            **self._loss,
         )
-        fitted, slopes = (join_rows(arrays) for arrays in list(zip(*parts, strict=True))[:2])
-        loss, first, total, curvature = (sum(sums) for sums in list(zip(*parts, strict=True))[2:])
+        fitted, slopes, *sums = zip(*parts, strict=True)
+        loss, first, total, curvature = (sum(partials) for partials in sums)
         return _Point(
             model,
-            fitted,
-            slopes,
+            join_rows(fitted),
+            join_rows(slopes),
             0.5 * model.norm + C * loss,
             first - total * self._ridge.mean,
             total,

@@ -6,7 +6,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import check_array, check_random_state
 
-from separatrix.chunks import is_dask
+from separatrix.chunks import beside, is_dask
 from separatrix.criteria.minimax import (
     MomentProblem,
     Sides,
@@ -572,7 +572,7 @@ def _labelled(X, labels, reg, sample_weight):
         X, sample_weight, reg=reg, isotropic=False, rng=check_random_state(0)
     ).check_varies()
     partition = problem.partition(clusters.size)
-    partition.assign(problem.beside_rows(codes.astype(np.int32)))
+    partition.assign(beside(codes.astype(np.int32), problem.X))
     return problem, partition
 
 

@@ -151,6 +151,11 @@ class Labelling:
         Nonnegative weights, in the namespace of `X`.
     n_clusters : int
         Number of clusters.
+
+    Attributes
+    ----------
+    models : list or None
+        The fitted functions behind the boundaries, where a solver wants to go on from them.
     """
 
     def __init__(self, X, sample_weight, *, n_clusters):
@@ -158,6 +163,7 @@ class Labelling:
         self.sample_weight = sample_weight
         self.n_clusters = n_clusters
         self.labels = None
+        self.models = None
 
     def assign(self, boundaries):
         """Label all rows by `boundaries`."""

@@ -10,6 +10,7 @@ Cholesky factor of the kernel matrix for each C (`KernelRidge`).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -124,6 +125,11 @@ class FeatureRidge:
             map_chunks(_fitted_chunk, self.X, coef=model.coef, intercept=model.intercept, width=1)
         )
 
+    def fit(self, targets, C):
+        """The model of least regularised squares at strength `C`, and its fitted values."""
+        model = self.solve(targets, C)
+        return model, self.fitted(model)
+
     def boundary(self, model):
         """Normal and offset of the model in the features that boundaries live in."""
         coef = model.coef if self._to_coef is None else self._to_coef(model.coef)
@@ -156,7 +162,7 @@ class KernelRidge:
         self._to_coef = to_coef
         self._strength = None
 
-    @property
+    @cached_property
     def scatter(self):
         """Summed squared distances of the samples from their mean, in the kernel's space."""
         weight = np.ones(len(self.K)) if self.sample_weight is None else self.sample_weight
@@ -195,7 +201,7 @@ class KernelRidge:
             return dsymv(1.0, self._inverse, right, lower=1)
         return dtrsv(self._cholesky, dtrsv(self._cholesky, right, lower=1), lower=1, trans=1)
 
-    def solve(self, targets, C):
+    def fit(self, targets, C):
         """The model of least regularised squares at strength `C`, and its fitted values."""
         self._factor(C)
         nu = self._solved(targets)

@@ -20,7 +20,7 @@ from separatrix._sklearn import (
 )
 from separatrix.balance import balanced_offsets, balanced_threshold
 from separatrix.base import BaseDiscriminativeClustering
-from separatrix.chunks import features_of, is_dask, map_rows
+from separatrix.chunks import beside, features_of, is_dask, map_rows
 from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
 from separatrix.kernels import KernelMap, check_fits_memory, fit_kernel_map, kernel_matrix
 from separatrix.machines import machines_of
@@ -290,19 +290,13 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
 
     def _problem(self, X, sample_weight, rng):
         """Features or kernel matrix that the machines are fitted on."""
-        rows, row_weight = sample_rows(X, sample_weight, size=sample_size(X.shape[0]), rng=rng)
+        rows, row_weight = start_rows(X, sample_weight, rng)
         params = self._kernel_params(rows, row_weight)
         self._kernel_params_ = params
         self._feature_map = None
-        samples = X
         if self.kernel == "linear" and self._has_few_features(X):
             basis = FeatureBasis.of(X, rows, row_weight)
-            return MarginProblem.of(X, X, sample_weight, basis, rng)
-        if self.kernel == "precomputed":  # a start by k-means needs coordinates
-            first = fit_kernel_map(
-                to_numpy(X), kernel="precomputed", params={}, max_rank=START_FEATURES
-            )
-            samples = first(to_numpy(X))
+            return MarginProblem.of(X, X, sample_weight, basis, rows, row_weight)
         low_rank_map = self._low_rank_map(X, rows, row_weight, params, rng)
         if low_rank_map is None:
             basis = self._kernel_basis(X, params)
@@ -314,7 +308,14 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
             self._feature_map = low_rank_map
             basis = FeatureBasis.of(X, rows, row_weight, low_rank_map)
             boundary_space = basis.Z
-        return MarginProblem.of(samples, boundary_space, sample_weight, basis, rng)
+        samples = X
+        if self.kernel == "precomputed":  # a start by k-means needs coordinates
+            K = to_numpy(X)
+            samples = fit_kernel_map(K, kernel="precomputed", params={}, max_rank=START_FEATURES)(
+                K
+            )
+            rows, row_weight = start_rows(samples, sample_weight, rng)
+        return MarginProblem.of(samples, boundary_space, sample_weight, basis, rows, row_weight)
 
     def _has_few_features(self, X):
         """Whether the features of X itself serve the linear kernel."""
@@ -367,8 +368,7 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
     def _start(self, problem, n_clusters, restart, rng):
         """Labels of all samples of `problem` to start from."""
         if not isinstance(self.init, str):
-            dtype = np.int8 if n_clusters < 128 else np.int32
-            return problem.beside_rows(np.asarray(self.init).astype(dtype))
+            return self._init_labels(problem)
         rows, weights = problem.rows, problem.row_weight
         if self.init == "spectral":
             rule = spectral_start(rows, weights, n_clusters, rng)
@@ -430,6 +430,11 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
 
 
 # --- the problem --------------------------------------------------------------------------------
+
+
+def start_rows(samples, sample_weight, rng):
+    """Samples that starts are found on, and their weights."""
+    return sample_rows(samples, sample_weight, size=sample_size(samples.shape[0]), rng=rng)
 
 
 @dataclass(frozen=True)
@@ -541,17 +546,14 @@ class MarginProblem:
     row_weight: Any
 
     @classmethod
-    def of(cls, samples, X, sample_weight, basis, rng):
-        """Draw rows and factor what the basis holds."""
-        rows, row_weight = sample_rows(
-            samples, sample_weight, size=sample_size(samples.shape[0]), rng=rng
-        )
+    def of(cls, samples, X, sample_weight, basis, rows, row_weight):
+        """Factor what the basis holds."""
         ridge = basis.ridge(sample_weight)
         return cls(samples, X, sample_weight, basis, ridge, rows, row_weight)
 
     def check_varies(self):
         """Return self, but refuse constant data."""
-        if not self.ridge.scatter > 0:
+        if not self.varies:
             raise ValueError(
                 "X is constant to the kernel: its samples do not differ beyond rounding in the "
                 "kernel's space, so no boundary can separate clusters. Check that X holds the "
@@ -561,8 +563,9 @@ class MarginProblem:
 
     def restricted(self, weights, rng):
         """The problem of the samples of positive weight alone."""
-        weights = self.beside_rows(weights)
-        return MarginProblem.of(self.samples, self.X, weights, self.basis, rng)
+        weights = beside(weights, self.X)
+        rows = start_rows(self.samples, weights, rng)
+        return MarginProblem.of(self.samples, self.X, weights, self.basis, *rows)
 
     @property
     def varies(self):
@@ -593,11 +596,8 @@ class MarginProblem:
         basis = FeatureBasis.of(
             self.rows, self.rows, None, self.basis.feature_map, self.basis.to_coef
         )
-        return MarginProblem.of(self.rows, basis.Z, weights, basis, rng)
-
-    def beside_rows(self, values):
-        """Move a NumPy array with one entry per sample to where the rows of the data live."""
-        return values if is_dask(self.X) else like(values, self.X)
+        rows = start_rows(self.rows, weights, rng)
+        return MarginProblem.of(self.rows, basis.Z, weights, basis, *rows)
 
     def partition(self, n_clusters):
         """A labelling of the rows that is yet to be assigned."""

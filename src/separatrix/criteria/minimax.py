@@ -20,7 +20,7 @@ from separatrix._sklearn import (
     one_blas_thread,
     to_numpy,
 )
-from separatrix.chunks import features_of, is_dask, map_chunks
+from separatrix.chunks import beside, features_of, is_dask, map_chunks
 from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
 from separatrix.moments import Moments, Units, total_moments
 from separatrix.multiway import Boundaries, pairwise_code
@@ -381,7 +381,7 @@ class MomentProblem:
     def restricted(self, weights, rng):
         """The problem of the samples of positive weight alone."""
         return MomentProblem.of(
-            self.X, self.beside_rows(weights), reg=self.reg, isotropic=self.isotropic, rng=rng
+            self.X, beside(weights, self.X), reg=self.reg, isotropic=self.isotropic, rng=rng
         )
 
     @property
@@ -394,10 +394,6 @@ class MomentProblem:
         return MomentProblem.of(
             self.rows, self.row_weight, reg=self.reg, isotropic=self.isotropic, rng=rng
         )
-
-    def beside_rows(self, values):
-        """Move a NumPy array with one entry per sample to where the rows of the data live."""
-        return values if is_dask(self.X) else like(values, self.X)
 
     def partition(self, n_clusters):
         """A partition of the rows that is yet to be assigned."""
@@ -468,7 +464,7 @@ class Sides:
         xp, _ = namespace_of(self.partition.labels)
         signs = np.abs(self.side) if merged else self.side
         row_side = xp.take(
-            self.problem.beside_rows(signs), xp.astype(self.partition.labels, xp.int64)
+            beside(signs, self.problem.X), xp.astype(self.partition.labels, xp.int64)
         )
         moments = (self.plus + self.minus,) * 2 if merged else (self.plus, self.minus)
         return ImplicitCovariances(
@@ -712,12 +708,12 @@ class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstima
             )
         problem = self._problem(X, sample_weight, check_random_state(self.random_state))
         partition = problem.partition(n_classes)
-        partition.assign(problem.beside_rows(codes.astype(np.int32)))
+        partition.assign(beside(codes.astype(np.int32), problem.X))
         code = pairwise_code(n_classes)
         steps = [minimax_step(Sides.of(problem, partition, side)) for side in code]
         self._set_boundaries(Boundaries.of_steps(steps, code), X)
         separation = separation_probability(pairwise_matrix(code, [s.value for s in steps]))
-        self.pairwise_separation_ = separation if is_dask(X) else like(separation, X)
+        self.pairwise_separation_ = beside(separation, X)
         self.separation_probability_ = float(np.nanmin(separation))
         return self
 

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import LinearOperator, cg, eigsh
 from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
 from separatrix.balance import lower_bound_cut
 from separatrix.base import BaseDiscriminativeClustering
-from separatrix.chunks import join_rows, map_chunks
+from separatrix.chunks import beside, join_rows, map_chunks
 from separatrix.criteria.minimax import (
     MomentFeaturesMixin,
     Sides,
@@ -204,8 +204,7 @@ class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeCluster
     def _start(self, problem, n_clusters, restart, rng):
         """Labels, or the rule that makes them, for start number `restart`."""
         if not isinstance(self.init, str):
-            dtype = np.int8 if n_clusters < 128 else np.int32
-            return problem.beside_rows(np.asarray(self.init).astype(dtype))
+            return self._init_labels(problem)
         rows, weights = problem.rows, problem.row_weight
         seeds = rng if restart else None
         if self.init == "random":
@@ -447,7 +446,7 @@ def eigenvector_boundary(problem):
     n_features = problem.X.shape[1]
     active = problem.units.active
     if problem.total.diagonal:
-        partition.assign(problem.beside_rows(np.zeros(problem.X.shape[0], dtype=np.int8)))
+        partition.assign(beside(np.zeros(problem.X.shape[0], dtype=np.int8), problem.X))
         covariance = everyone.implicit()
         operator = LinearOperator(
             (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[0]
