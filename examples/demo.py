@@ -12,7 +12,11 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from separatrix import MaximinSeparationClustering, MaximumMarginClustering
+from separatrix import (
+    MaximinSeparationClustering,
+    MaximumMarginClustering,
+    MaximumVolumeClustering,
+)
 from separatrix.metrics import clustering_error
 
 
@@ -29,6 +33,7 @@ def methods(n_clusters):
         "MaximinSeparation, eig": separation(n_clusters, solver="eig", random_state=0),
         "MaximumMargin, laplacian": margin(n_clusters, loss="laplacian", random_state=0),
         "MaximumMargin, square": margin(n_clusters, loss="square", random_state=0),
+        "MaximumVolume": MaximumVolumeClustering(n_clusters, random_state=0),
     }
 
 

@@ -8,11 +8,15 @@ __version__ = "0.1.0.dev0"
 # loads neither numba nor any criterion. Common tests, benchmarks and the command line
 # iterate `__all__`: a new criterion is one line here.
 _HOMES = {
+    "ApproximateVolumeRegularization": "criteria.volume_regularization",
     "MaximinSeparationClustering": "criteria.separation",
     "MaximumMarginClustering": "criteria.margin",
+    "MaximumVolumeClustering": "criteria.volume",
     "MinimaxProbabilityMachine": "criteria.minimax",
+    "datasets": None,
     "metrics": None,
     "segment_image": "images",
+    "stability": None,
 }
 
 __all__ = sorted(_HOMES)

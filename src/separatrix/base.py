@@ -26,7 +26,7 @@ from separatrix.chunks import beside, is_dask, map_rows
 from separatrix.multiway import Boundaries
 from separatrix.result import Iterations, Progress, SolverResult, Status
 
-__all__ = ["BaseDiscriminativeClustering", "BoundaryPredictorMixin"]
+__all__ = ["BaseClustering", "BaseDiscriminativeClustering", "BoundaryPredictorMixin"]
 
 
 class _ObservedIterations(Iterations):
@@ -45,9 +45,9 @@ class _ObservedIterations(Iterations):
                 self.status = Status.STOPPED
                 return
 
-    def record(self, objective, boundaries=None):
+    def record(self, objective, model=None):
         super().record(objective)
-        self._stop = self._task.close(boundaries)
+        self._stop = self._task.close(model)
 
 
 class _ObservedProgress(Progress):
@@ -66,12 +66,12 @@ class _ObservedProgress(Progress):
     def iterations(self, max_iter):
         return _ObservedIterations(max_iter, self)
 
-    def close(self, boundaries=None):
+    def close(self, model=None):
         attributes = None
-        if boundaries is not None:
+        if model is not None:
 
             def attributes():
-                return self._estimator._boundary_attributes(boundaries, self._X)
+                return self._estimator._model_attributes(model, self._X)
 
         return self._context.call_on_fit_task_end(
             estimator=self._estimator, X=self._X, reconstruction_attributes=attributes
@@ -134,7 +134,7 @@ class BoundaryPredictorMixin:
         )
         return beside(weights, X)
 
-    def _boundary_attributes(self, boundaries, X):
+    def _model_attributes(self, boundaries, X):
         """Fitted attributes of a model, as arrays beside `X`.
 
         Coefficients are shown only where they belong to features.
@@ -143,9 +143,9 @@ class BoundaryPredictorMixin:
         attributes = {"_boundaries": boundaries, "intercept_": intercept}
         return attributes if self._feature_map is not None else {**attributes, "coef_": coef}
 
-    def _set_boundaries(self, boundaries, X):
+    def _set_model(self, boundaries, X):
         self.__dict__.pop("coef_", None)
-        self.__dict__.update(self._boundary_attributes(boundaries, X))
+        self.__dict__.update(self._model_attributes(boundaries, X))
 
     def _decision(self, X, method):
         """Scores of samples for public method `method`, lazily for a dask array."""
@@ -207,14 +207,14 @@ class _Score:
         return self.boundaries.decision(X)
 
 
-class BaseDiscriminativeClustering(
-    BoundaryPredictorMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclass=ABCMeta
-):
-    """Validates, runs restarts, keeps the best, numbers the clusters and tells the user.
+class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclass=ABCMeta):
+    """Runs restarts, keeps the best, numbers the clusters and tells the user.
 
     A criterion implements `_prepare`, which turns validated data into a problem whose `X` holds
-    the features, `_fit_once`, which solves it from one start, and `_attributes`, its own fitted
-    attributes. This class knows no criterion.
+    the samples as the model sees them, `_fit_once`, which solves it from one start, and
+    `_attributes`, its own fitted attributes. A kind of model, such as a set of boundaries, brings
+    `_validate_X`, `_labels_of`, `_model_attributes`, `_one_cluster_model` and `predict`. This
+    class knows no criterion and no model.
     """
 
     _parameter_constraints: dict = {
@@ -227,6 +227,22 @@ class BaseDiscriminativeClustering(
     _smaller_is_better = False
 
     @abstractmethod
+    def _validate_X(self, X, *, reset):
+        """Samples as an array that solvers can take."""
+
+    @abstractmethod
+    def _labels_of(self, result, problem):
+        """Labels that the model of a result, its clusters now numbered, gives to the samples."""
+
+    @abstractmethod
+    def _model_attributes(self, model, X):
+        """Fitted attributes of a model, by name."""
+
+    @abstractmethod
+    def _one_cluster_model(self, X):
+        """The model of all samples in one cluster."""
+
+    @abstractmethod
     def _prepare(self, X, sample_weight, rng):
         """Everything that restarts share. Sets `_feature_map`."""
 
@@ -234,26 +250,8 @@ class BaseDiscriminativeClustering(
     def _fit_once(self, problem, restart, progress, rng):
         """Solve from start number `restart`; return a SolverResult."""
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        X = self._validate_X(X, reset=True)
-        sample_weight = self._validate_weights(X, sample_weight)
+    def _fit(self, X, sample_weight=None):
+        """Find the clusters of validated samples."""
         n_samples = X.shape[0]
         if sample_weight is not None:
             n_samples = int((to_numpy(sample_weight) > 0).sum())
@@ -264,7 +262,7 @@ class BaseDiscriminativeClustering(
                 "ask for fewer clusters or pass more samples."
             )
         rng = check_random_state(self.random_state)
-        context = self._init_callback_context(max_subtasks=self.n_init)
+        context = self._init_callback_context(max_subtasks=self._n_restarts())
         progress = _ObservedProgress(self, context, X)
         if self.n_clusters == 1:
             self._set_result(X, self._one_cluster(X), self._attributes(None, None, [0]))
@@ -278,13 +276,13 @@ class BaseDiscriminativeClustering(
     def _best_of_restarts(self, problem, progress, rng):
         """The best result with its clusters numbered, and the order that made the numbers."""
         results = []
-        for restart in range(self.n_init):
+        for restart in range(self._n_restarts()):
             task = progress.subtask("restart", self._subtasks_of_restart())
             result = self._fit_once(problem, restart, task, rng)
             order = _order_of_clusters(result.labels, result.partition.weights)
-            result = replace(result, boundaries=result.boundaries.renumbered(order))
+            result = replace(result, model=result.model.renumbered(order))
             results.append((result, order))
-            if task.close(result.boundaries):
+            if task.close(result.model):
                 break
         # a result with fewer clusters than asked for never beats one that has them
         sign = -1 if self._smaller_is_better else 1
@@ -293,11 +291,7 @@ class BaseDiscriminativeClustering(
         )
         if not best.status.is_silent:
             warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
-        # labels come from the boundaries as they are now: where a sample lies exactly on one, the
-        # turn of its normal decides
-        width = best.boundaries.code.shape[0]
-        labels = map_rows(best.boundaries.labels, problem.X, width=width)
-        return replace(best, labels=labels), order
+        return replace(best, labels=self._labels_of(best, problem)), order
 
     def _check_init_labels(self, X, sample_weight):
         """Refuse a start by labels, the parameter `init`, that does not fit the samples."""
@@ -322,15 +316,17 @@ class BaseDiscriminativeClustering(
         dtype = np.int8 if self.n_clusters < 128 else np.int32
         return beside(np.asarray(self.init).astype(dtype), problem.X)
 
+    def _n_restarts(self):
+        """How often `_fit_once` is called."""
+        return self.n_init
+
     def _subtasks_of_restart(self):
         """Most tasks that a restart has, for progress bars; None if that is not known."""
         return self.max_iter
 
     def _one_cluster(self, X):
-        self._feature_map = None
-        empty = Boundaries(np.zeros((0, X.shape[1])), np.zeros(0), np.zeros((0, 1), np.int8))
         labels = beside(np.zeros(X.shape[0], dtype=np.int8), X)
-        return SolverResult(labels, empty, np.nan, [], 1, Status.CONVERGED)
+        return SolverResult(labels, self._one_cluster_model(X), np.nan, [], 1, Status.CONVERGED)
 
     def _attributes(self, problem, partition, order):
         """The criterion's own fitted attributes of a solution, by name.
@@ -351,7 +347,44 @@ class BaseDiscriminativeClustering(
             if isinstance(value, np.ndarray):
                 value = beside(value, X)
             setattr(self, name, value)
-        self._set_boundaries(result.boundaries, X)
+        self._set_model(result.model, X)
+
+    def _set_model(self, model, X):
+        self.__dict__.update(self._model_attributes(model, X))
+
+
+class BaseDiscriminativeClustering(BoundaryPredictorMixin, BaseClustering):
+    """Clustering whose model is a set of boundaries in the space of features."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = self._validate_X(X, reset=True)
+        return self._fit(X, self._validate_weights(X, sample_weight))
+
+    def _labels_of(self, result, problem):
+        # where a sample lies exactly on a boundary, the turn of its normal decides
+        boundaries = result.model
+        return map_rows(boundaries.labels, problem.X, width=boundaries.code.shape[0])
+
+    def _one_cluster_model(self, X):
+        self._feature_map = None
+        return Boundaries(np.zeros((0, X.shape[1])), np.zeros(0), np.zeros((0, 1), np.int8))
 
     def predict(self, X):
         """Cluster of each sample: the side of the boundaries it lies on.

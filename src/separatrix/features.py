@@ -12,10 +12,16 @@ from separatrix.chunks import is_dask
 from separatrix.kernels import distance_gamma, fit_kernel_map, scale_gamma
 from separatrix.starts import SAMPLE_SIZE, sample_rows
 
-__all__ = ["KERNEL_CONSTRAINTS", "KernelFeaturesMixin"]
+__all__ = ["GAMMA_CONSTRAINTS", "KERNEL_CONSTRAINTS", "KernelFeaturesMixin", "resolved_gamma"]
 
 # Rows whose distances to each other tell a typical one.
 DISTANCE_ROWS = 2_000
+
+GAMMA_CONSTRAINTS = [
+    StrOptions({"scale", "mean", "median"}),
+    Interval(Real, 0, None, closed="neither"),
+    tuple,
+]
 
 KERNEL_CONSTRAINTS = {
     "kernel": [
@@ -24,15 +30,30 @@ KERNEL_CONSTRAINTS = {
         ),
         callable,
     ],
-    "gamma": [
-        StrOptions({"scale", "mean", "median"}),
-        Interval(Real, 0, None, closed="neither"),
-        tuple,
-    ],
+    "gamma": GAMMA_CONSTRAINTS,
     "degree": [Interval(Real, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "n_components": [Interval(Integral, 1, None, closed="left")],
 }
+
+
+def resolved_gamma(gamma, rows, weights):
+    """The parameter `gamma`, a number or the rule for one, as a number."""
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            return scale_gamma(rows, weights)
+        gamma = (gamma, 1.0)
+    if not isinstance(gamma, tuple):
+        return gamma
+    known = len(gamma) == 2 and gamma[0] in ("mean", "median")
+    if not (known and isinstance(gamma[1], Real) and float(gamma[1]) > 0):
+        raise ValueError(
+            f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
+            "('mean', 0.5) or ('median', 1.0)."
+        )
+    # the width of a kernel is no place for chance: the same rows are drawn each time
+    rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=np.random.RandomState(0))
+    return distance_gamma(rows, weights, rule=gamma[0], multiple=float(gamma[1]))
 
 
 class KernelFeaturesMixin(BoundaryPredictorMixin):
@@ -63,32 +84,11 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
                 f"transpose by {difference:.3g} where its largest value is {scale:.3g}."
             )
 
-    def _resolved_gamma(self, rows, weights):
-        """The kernel coefficient as a number."""
-        gamma = self.gamma
-        if isinstance(gamma, str):
-            if gamma == "scale":
-                return scale_gamma(rows, weights)
-            gamma = (gamma, 1.0)
-        if not isinstance(gamma, tuple):
-            return gamma
-        known = len(gamma) == 2 and gamma[0] in ("mean", "median")
-        if not (known and isinstance(gamma[1], Real) and float(gamma[1]) > 0):
-            raise ValueError(
-                f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
-                "('mean', 0.5) or ('median', 1.0)."
-            )
-        # the width of a kernel is no place for chance: the same rows are drawn each time
-        rows, weights = sample_rows(
-            rows, weights, size=DISTANCE_ROWS, rng=np.random.RandomState(0)
-        )
-        return distance_gamma(rows, weights, rule=gamma[0], multiple=float(gamma[1]))
-
     def _kernel_params(self, rows, weights):
         """Parameters of the kernel by the names of scikit-learn."""
         if self.kernel == "precomputed" or callable(self.kernel):
             return {}
-        gamma = self._resolved_gamma(rows, weights)
+        gamma = resolved_gamma(self.gamma, rows, weights)
         return {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
 
     def _fit_feature_map(self, X, sample_weight, rng, *, max_rank):

@@ -172,7 +172,7 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
         leaf = max(leaves, key=lambda cluster: leaves[cluster].scatter(problem))
         task = progress.subtask("split", None)
         split = solve_two(leaves.pop(leaf), task)
-        stopped = task.close(split.boundaries)
+        stopped = task.close(split.model)
         if split.status is Status.DEGENERATE:
             if stopped:
                 break
@@ -191,10 +191,10 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
                 leaves[child] = part
     partition = problem.partition(n_clusters)
     unsplit = np.zeros((len(code), n_clusters - code.shape[1]), np.int8)
-    coef = np.array([split.boundaries.coef[0] for split in splits])
+    coef = np.array([split.model.coef[0] for split in splits])
     boundaries = Boundaries(
         coef.reshape(len(splits), problem.X.shape[1]),
-        np.array([split.boundaries.intercept[0] for split in splits]),
+        np.array([split.model.intercept[0] for split in splits]),
         np.hstack([code, unsplit]),
     )
     partition.assign(boundaries)

@@ -22,6 +22,10 @@ class Status(enum.Enum):
         "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
         "samples. Ask for fewer clusters, or try another `init` or other parameters."
     )
+    BROKEN_OFF = (
+        "Algorithm 1 broke off because its multiplier left the range in which a step is defined; "
+        "the responses before that step are returned. Use solver='sphere' or a smaller reg."
+    )
     UNBALANCED = (
         "No boundary keeps the clusters in the balance asked for, because equal samples are never "
         "parted or single samples weigh too much; the nearest one was taken. Increase `balance`."
@@ -41,8 +45,9 @@ class SolverResult:
     ----------
     labels : array of shape (n_samples,)
         Cluster of each sample, 0 to n_clusters - 1, in the array namespace of the data.
-    boundaries : Boundaries
-        The model: `boundaries` predicts exactly `labels` on the training data.
+    model : object
+        What predicts `labels`, such as `Boundaries`; its `renumbered(order)` is the same model
+        with the clusters numbered otherwise.
     objective : float
         Value of the criterion.
     history : list of float
@@ -57,7 +62,7 @@ class SolverResult:
     """
 
     labels: Any
-    boundaries: Any
+    model: Any
     objective: float
     history: list
     n_iter: int
@@ -81,7 +86,7 @@ class Iterations:
     def __iter__(self):
         return iter(range(self.max_iter))
 
-    def record(self, objective, boundaries=None):
+    def record(self, objective, model=None):
         """End the running iteration with the criterion, and the model, that it has reached."""
         self.history.append(objective)
 
@@ -102,6 +107,6 @@ class Progress:
         """Loop counter of at most `max_iter` passes."""
         return Iterations(max_iter)
 
-    def close(self, boundaries=None):
+    def close(self, model=None):
         """End the task with the model it found; True if its siblings should not follow."""
         return False

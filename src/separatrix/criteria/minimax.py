@@ -711,7 +711,7 @@ class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstima
         partition.assign(beside(codes.astype(np.int32), problem.X))
         code = pairwise_code(n_classes)
         steps = [minimax_step(Sides.of(problem, partition, side)) for side in code]
-        self._set_boundaries(Boundaries.of_steps(steps, code), X)
+        self._set_model(Boundaries.of_steps(steps, code), X)
         separation = separation_probability(pairwise_matrix(code, [s.value for s in steps]))
         self.pairwise_separation_ = beside(separation, X)
         self.separation_probability_ = float(np.nanmin(separation))

@@ -239,7 +239,7 @@ class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeCluster
             # iterations on the sample cost next to nothing and leave few for all the data
             rough = solve(problem.sampled(rng), start, Progress())
             if rough.status is not Status.DEGENERATE:
-                start = rough.boundaries
+                start = rough.model
         return solve(problem, start, progress)
 
     def _fit_once(self, problem, restart, progress, rng):
