@@ -126,7 +126,7 @@ def make_two_circles(n_samples=315, *, factor=0.3, noise=0.05, random_state=None
     >>> np.linalg.norm(X[y == 1], axis=1)
     array([0.3, 0.3])
     """
-    if not (isinstance(factor, Real) and 0 < factor < 1):
+    if not (isinstance(factor, Real) and 0 < float(factor) < 1):
         raise ValueError(
             f"factor={factor!r} must be between 0 and 1, the radius of the outer ring."
         )
@@ -140,12 +140,12 @@ def make_two_circles(n_samples=315, *, factor=0.3, noise=0.05, random_state=None
 
 def _clusters(n_samples, random_state):
     """Random generator, and clusters of equal size in random order."""
-    if not (isinstance(n_samples, Integral) and n_samples >= 2):
+    if not (isinstance(n_samples, Integral) and int(n_samples) >= 2):
         raise ValueError(f"n_samples={n_samples!r} must be an integer, at least 2.")
     rng = check_random_state(random_state)
-    return rng, rng.permutation(np.arange(n_samples) % 2)
+    return rng, rng.permutation(np.arange(int(n_samples)) % 2)
 
 
 def _check_noise(noise):
-    if not (isinstance(noise, Real) and 0 <= noise < np.inf):
+    if not (isinstance(noise, Real) and 0 <= float(noise) < np.inf):
         raise ValueError(f"noise={noise!r} must be a number, at least 0.")

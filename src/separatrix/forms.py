@@ -72,6 +72,15 @@ class Form:
         """Whether the smallest eigenvalue and its vector are known beforehand."""
         return self.name in ("normalized", "unnormalized")
 
+    @property
+    def mean_eigenvalue(self):
+        """Mean eigenvalue of a Laplacian, without making it."""
+        own = self.W.diagonal()
+        if self.name == "normalized":
+            own = own * _inverse_root(self.degrees) ** 2
+            return float(((self.degrees > 0) - own).mean()) + self.lift
+        return float((self.degrees - own).mean()) + self.lift
+
     def restricted(self, members):
         """The form of some of the samples alone."""
         W = self.W[members][:, members]

@@ -37,12 +37,17 @@ RHO = 2.0
 LOW_VECTORS = 9
 # Up to this many samples all eigenvectors of a sparse graph's matrix are cheap.
 DENSE_SAMPLES = 1_500
-# Beyond this many, only the first eigenvector of a graph is computed.
-FEW_VECTORS_SAMPLES = 100_000
+# Beyond this many, starts are made of rough eigenvectors, and there are fewer of them.
+ROUGH_SAMPLES = 20_000
+FEW_COMBINATIONS = 5
+# Numbers in an array of starts that are tried at once.
+SCREENING_SIZE = 4_000_000
 # Updates of the signs on a simpler matrix, which sort out the starts on a large graph.
 SCREENING_UPDATES = 5
 # Change of responses and multiplier at which Algorithm 1 of the paper stops.
 SQP_TOL = 1e-6
+# Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
+LEAST_GAP = 0.05
 # Weight of the links that join the components of a graph, as a share of its mean degree.
 BRIDGE = 1e-6
 
@@ -202,7 +207,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     n_jobs : int or None, default=None
         Threads that search for neighbours.
     random_state : int, RandomState instance or None, default=None
-        Draws the combinations.
+        Draws the combinations; None draws the same ones each time.
 
     Attributes
     ----------
@@ -440,6 +445,8 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         return VolumeProblem(self._form(X), X)
 
     def _fit_once(self, problem, restart, progress, rng):
+        if self.random_state is None:  # the same clusters each time, unless chance is asked for
+            rng = np.random.RandomState(0)
         if self.n_clusters == 2:
             return self._split(problem.form, progress, rng)
         if self.multiway == "bisection":
@@ -495,6 +502,10 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         if self.matrix != "precomputed":
             attributes["affinity_matrix_"] = self._graph.W
         return attributes
+
+    def _set_model(self, model, X):
+        self.__dict__.pop("affinity_matrix_", None)  # of an earlier fit
+        super()._set_model(model, X)
 
     def _one_cluster_model(self, X):
         return None
@@ -700,7 +711,9 @@ class DenseResponder:
         if self.bound is not None:
             values, vectors = self.balanced.values, self.balanced.vectors
         else:
-            values, vectors = self.free.values[1:], self.free.vectors[:, 1:]
+            # the first one of a graph has no sign change
+            first = int(self.form.is_laplacian or self.form.name == "dissimilarity")
+            values, vectors = self.free.values[first:], self.free.vectors[:, first:]
         return Spectrum(values[:LOW_VECTORS], vectors[:, :LOW_VECTORS])
 
     @cached_property
@@ -710,7 +723,7 @@ class DenseResponder:
             return float(self.low.values[-1])
         smallest = eigh(self.Q, subset_by_index=[0, 0], eigvals_only=True)[0]
         floor = np.finfo(np.float64).eps * np.abs(self.Q).max()
-        return float(max(self.low.values[-1] - smallest, floor))
+        return float(max(self.low.values[-1] - smallest, floor)) or 1.0
 
     def starts(self, n_random, reg, rng):
         """Eigenvectors and random combinations of them, cut at their means."""
@@ -814,28 +827,38 @@ class GraphResponder:
     @cached_property
     def low(self):
         """The smallest eigenvalues and eigenvectors that tell samples apart."""
-        n_pairs = LOW_VECTORS if self.form.n_samples <= FEW_VECTORS_SAMPLES else 1
-        values, vectors = self._hierarchy.eigenpairs(n_pairs)
+        find = self._hierarchy.eigenpairs
+        if self.form.n_samples > ROUGH_SAMPLES:
+            find = self._hierarchy.rough_eigenpairs
+        values, vectors = find(LOW_VECTORS)
         return Spectrum(values + self.form.lift, vectors)
 
-    @cached_property
+    @property
     def scale(self):
         """The eigenvalue that an automatic `reg` goes by, counted from the smallest."""
-        if self.form.n_samples <= FEW_VECTORS_SAMPLES:
-            return float(self.low.values[-1])
-        return float(self._hierarchy.rough_eigenvalues(LOW_VECTORS)[-1] + self.form.lift)
+        return float(self.low.values[-1])
 
     def starts(self, n_random, reg, rng):
         """Signs of the most promising eigenvector or combination.
 
         They are tried on a simpler matrix: all eigenvalues but the lowest are taken for one.
         """
+        if self.form.n_samples > ROUGH_SAMPLES:
+            n_random = min(n_random, FEW_COMBINATIONS)
         U = self.low.vectors
-        if U.shape[1] == 1:
-            return cut_signs(U)
-        signs = cut_signs(with_combinations(U, n_random, rng))
-        rest_level = float(self.form.Q.diagonal().mean())
-        values = reg * np.append(self.low.values, max(rest_level, self.low.values[-1]))
+        mix = with_combinations(np.eye(U.shape[1]), n_random, rng)
+        at_once = max(1, SCREENING_SIZE // len(U))
+        tried = [
+            self._screened(cut_signs(U @ mix[:, first : first + at_once]), reg)
+            for first in range(0, mix.shape[1], at_once)
+        ]
+        return min(tried, key=lambda found: found[0])[1]
+
+    def _screened(self, signs, reg):
+        """Objective and signs of the best of some starts, on the simpler matrix."""
+        U = self.low.vectors
+        rest_level = max(self.form.mean_eigenvalue, self.low.values[-1])
+        values = reg * np.append(self.low.values, rest_level)
         for _ in range(SCREENING_UPDATES):
             low = U.T @ signs
             rest = signs - U @ low
@@ -846,7 +869,8 @@ class GraphResponder:
                 h -= h.mean(axis=0)
             signs = signs_of(h)
         costs = values @ x**2 - 2 * np.abs(h).sum(axis=0)
-        return signs[:, [costs.argmin()]]
+        best = costs.argmin()
+        return costs[best], signs[:, [best]]
 
     def respond(self, signs, reg, previous=None):
         """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum.
@@ -1166,9 +1190,9 @@ class LowSpectrum:
             spectrum = Spectrum.of(form.Q.toarray() if sp.issparse(form.Q) else form.Q)
             values, vectors = spectrum.values[:n_vectors], spectrum.vectors[:, :n_vectors]
         ninth = values[min(LOW_VECTORS, len(values) - 1)]
-        floor = np.finfo(np.float64).eps * abs(values[-1]) + np.finfo(np.float64).tiny
+        floor = np.finfo(np.float64).eps * abs(values[-1])
         scale = ninth if form.is_laplacian else max(ninth - values[0], floor)
-        return cls(form, values, vectors, float(scale))
+        return cls(form, values, vectors, float(scale) or 1.0)
 
 
 def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, rng):
@@ -1431,10 +1455,14 @@ class Rotated:
         return replace(self, A=self.A[:, order])
 
     def to_new(self, similarities):
-        """Responses of new samples, by the eigenvectors' own equation."""
+        """Responses of new samples, by the eigenvectors' own equation.
+
+        It divides by the distance of an eigenvalue from the diagonal. Where that is small, the
+        eigenvector says nothing of new samples, and must not be blown up.
+        """
         rows, diagonal = self.low.form.to_new(similarities)
         gaps = self.low.values - diagonal[:, None]
-        least = np.finfo(np.float64).eps * np.abs(diagonal)[:, None]
+        least = LEAST_GAP * np.abs(gaps).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
         gaps = np.where(np.abs(gaps) > least, gaps, np.copysign(least, gaps))
         return (np.asarray(rows @ self.low.vectors) / gaps) @ self.A
 

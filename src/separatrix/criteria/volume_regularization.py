@@ -189,7 +189,7 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
         return float(rho * length / (responder.scale * self.radius))
 
     def decision_function(self, X):
-        """Responses of samples.
+        """Soft responses of samples.
 
         A sample that equals one of `fit` has its response, any other the one that the known
         responses, held fixed, make optimal.
@@ -205,7 +205,6 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes one value, positive for the second. Otherwise a column per class; the
             largest wins.
-
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
