@@ -193,7 +193,7 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
         Scores f, in any array namespace.
     sample_weight : array of shape (n_samples,), default=None
         Nonnegative weights s.
-    min_size, max_size : float
+    min_size, max_size : float or ndarray of shape (n_clusters,)
         Bounds of the summed weights of each cluster.
     start : ndarray of shape (n_clusters,), default=None
         Offsets to begin with.
@@ -210,7 +210,8 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
         weight = xp.astype(sample_weight, scores.dtype)
     offsets = np.zeros(n_clusters) if start is None else np.array(start, dtype=np.float64)
     slack = ROUNDING * float(xp.sum(weight))
-    bounds = (min_size - slack, max_size + slack)
+    least, most = (np.broadcast_to(size, n_clusters) for size in (min_size, max_size))
+    bounds = (least - slack, most + slack)
     shifted = scores + like(offsets, scores)
     excess = _excess(shifted, weight, bounds)
     best, best_excess = offsets.copy(), excess.max()
@@ -221,7 +222,8 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
                 continue
             others = [c for c in range(n_clusters) if c != cluster]
             rival = xp.max(xp.take(shifted, like(np.array(others), scores), axis=1), axis=1)
-            offset = _offset_of_size(rival - scores[:, cluster], weight, bounds)
+            own_bounds = (bounds[0][cluster], bounds[1][cluster])
+            offset = _offset_of_size(rival - scores[:, cluster], weight, own_bounds)
             if offset == offsets[cluster]:
                 continue
             moved = True

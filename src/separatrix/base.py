@@ -243,8 +243,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         """The model of all samples in one cluster."""
 
     @abstractmethod
-    def _prepare(self, X, sample_weight, rng):
-        """Everything that restarts share. Sets `_feature_map`."""
+    def _prepare(self, X, sample_weight, progress, rng):
+        """Everything that restarts share. Long work in it is a task of `progress`."""
 
     @abstractmethod
     def _fit_once(self, problem, restart, progress, rng):
@@ -262,12 +262,12 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
                 "ask for fewer clusters or pass more samples."
             )
         rng = check_random_state(self.random_state)
-        context = self._init_callback_context(max_subtasks=self._n_restarts())
+        context = self._init_callback_context(max_subtasks=self._n_tasks())
         progress = _ObservedProgress(self, context, X)
         if self.n_clusters == 1:
             self._set_result(X, self._one_cluster(X), self._attributes(None, None, [0]))
         else:
-            problem = self._prepare(X, sample_weight, rng)
+            problem = self._prepare(X, sample_weight, progress, rng)
             best, order = self._best_of_restarts(problem, progress, rng)
             self._set_result(X, best, self._attributes(problem, best.partition, order))
         progress.close()
@@ -290,7 +290,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             results, key=lambda r: (r[0].status is not Status.DEGENERATE, sign * r[0].objective)
         )
         if not best.status.is_silent:
-            warnings.warn(best.status.value, ConvergenceWarning, stacklevel=4)
+            warnings.warn(best.status.value, ConvergenceWarning, stacklevel=5)
         return replace(best, labels=self._labels_of(best, problem)), order
 
     def _check_init_labels(self, X, sample_weight):
@@ -319,6 +319,10 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
     def _n_restarts(self):
         """How often `_fit_once` is called."""
         return self.n_init
+
+    def _n_tasks(self):
+        """How many tasks a fit has, for progress bars: the restarts, and what prepares them."""
+        return self._n_restarts()
 
     def _subtasks_of_restart(self):
         """Most tasks that a restart has, for progress bars; None if that is not known."""

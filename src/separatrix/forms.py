@@ -72,6 +72,15 @@ class Form:
         """Whether the smallest eigenvalue and its vector are known beforehand."""
         return self.name in ("normalized", "unnormalized")
 
+    def product(self, h):
+        """Q h, without making Q where that would double a sparse graph."""
+        if self.name == "normalized":
+            root = _inverse_root(self.degrees)
+            return (self.degrees > 0) * h - root * (self.W @ (root * h)) + self.lift * h
+        if self.name == "unnormalized":
+            return self.degrees * h - self.W @ h + self.lift * h
+        return self.Q @ h
+
     @property
     def mean_eigenvalue(self):
         """Mean eigenvalue of a Laplacian, without making it."""

@@ -41,7 +41,6 @@ __all__ = ["GraphHierarchy"]
 
 MAX_COARSEST = 400  # nodes of the last graph: its eigendecomposition takes hundredths of a second
 STRONG = 0.25  # edges at least this strong, relative to the strongest of both ends, can merge
-ROUGH_NODES = 20_000  # of a graph that is good enough for rough eigenpairs
 INNER_REDUCTION = 0.25  # of the residual, which makes a second inner step unnecessary
 SPARE_VECTORS = 2  # eigenvectors of coarse graphs beyond those asked for
 COARSE_TOL = 0.1  # of eigenvectors of coarse graphs: interpolating them errs as much
@@ -634,50 +633,14 @@ class GraphHierarchy:
         vectors : ndarray of shape (n_nodes, n_pairs)
             Orthonormal, and orthogonal to the trivial one.
         """
-        values, vectors = self._refined(n_pairs, 0, tol=tol, max_iter=max_iter, rng=rng)
-        return values, np.stack([self._outside(z) for z in vectors], axis=1)
-
-    @one_blas_thread
-    def rough_eigenpairs(self, n_pairs):
-        """Smallest nontrivial eigenpairs of L, as far as a coarser graph knows them.
-
-        Its eigenvalues are all too large by much the same factor; its eigenvectors are constant,
-        but for degrees, on the nodes that it merges. The first pair is that of `eigenpairs`, and
-        it sets the factor right.
-
-        Parameters
-        ----------
-        n_pairs : int
-            How many, at most ``n_nodes - 1``.
-
-        Returns
-        -------
-        values : ndarray of shape (n_pairs,)
-            Ascending.
-        vectors : ndarray of shape (n_nodes, n_pairs)
-            Of length one, and orthogonal to the trivial one.
-        """
-        (first,), exact = self.eigenpairs(1)
-        sizes = np.array([graph.n_nodes for graph in self._graphs])
-        depth = min(int((sizes > ROUGH_NODES).sum()), len(sizes) - 1)
-        values, rows = self._refined(n_pairs, depth, tol=COARSE_TOL, max_iter=20)
-        for graph in reversed(self._graphs[:depth]):
-            rows = rows[:, graph.aggregates]
-        vectors = np.stack([self._outside(z) for z in rows], axis=1)
-        vectors[:, :1] = exact
-        return values * (first / values[0]), vectors
-
-    def _refined(self, n_pairs, last, *, tol, max_iter, rng=None):
-        """Eigenpairs of the graph at depth `last`, from those of coarser ones; vectors as rows."""
         rng = np.random.default_rng(0) if rng is None else rng
-        n_pairs = min(n_pairs, self._graphs[last].n_nodes - 1)
+        n_pairs = min(n_pairs, self.n_nodes - 1)
         # coarse graphs carry spare vectors: on the way, eigenvalues may change places
         graphs, (values, vectors) = self._graphs, self._spectrum
-        if graphs[last].n_nodes < MIN_NODES_PER_VECTOR * (n_pairs + SPARE_VECTORS):
-            graphs = graphs[: last + 1]
-            values, vectors = _nontrivial_spectrum(graphs[last])
+        if self.n_nodes < MIN_NODES_PER_VECTOR * (n_pairs + SPARE_VECTORS):
+            graphs, (values, vectors) = graphs[:1], _nontrivial_spectrum(graphs[0])
         values, vectors = values[:n_pairs], vectors.T[: n_pairs + SPARE_VECTORS]
-        for depth in range(len(graphs) - 2, last - 1, -1):
+        for depth in range(len(graphs) - 2, -1, -1):
             graph = graphs[depth]
             n_carried = min(n_pairs + SPARE_VECTORS, graph.n_nodes // MIN_NODES_PER_VECTOR)
             vectors = vectors[:n_carried, graph.aggregates]
@@ -686,11 +649,52 @@ class GraphHierarchy:
                 _Cycle(graphs[depth:], self._spectrum, 0.0),
                 np.concatenate([vectors, fresh]),
                 n_pairs,
-                n_carried if depth > last else n_pairs,
+                n_carried if depth else n_pairs,
                 tol=max(tol, COARSE_TOL) if depth else tol,
                 max_iter=max_iter,
             )
-        return values[:n_pairs], vectors[:n_pairs]
+        return values, np.stack([self._outside(z) for z in vectors[:n_pairs]], axis=1)
+
+    def coarser(self, max_nodes):
+        """The hierarchy from the first graph of at most `max_nodes` nodes on.
+
+        Its Laplacian is that of the merged nodes, with their masses instead of degrees. Vectors
+        of both belong together by ``x = roots * (y / coarse.roots)[aggregates]``: then x'Lx and
+        y'Ly agree, and so do lengths. Its smallest eigenvalues are all too large, by much the same
+        factor.
+
+        Parameters
+        ----------
+        max_nodes : int
+            Most nodes of the graph to begin with.
+
+        Returns
+        -------
+        coarse : GraphHierarchy
+            In an order of its own.
+        aggregates : ndarray of shape (n_nodes,)
+            Node of the coarse graph that each node belongs to.
+        """
+        sizes = np.array([graph.n_nodes for graph in self._graphs])
+        depth = min(int((sizes > max_nodes).sum()), len(sizes) - 1)
+        inside = np.arange(self.n_nodes)
+        for graph in self._graphs[:depth]:
+            inside = graph.aggregates[inside]
+        aggregates = np.empty_like(inside)
+        aggregates[self._order] = inside
+        coarse = object.__new__(GraphHierarchy)
+        coarse._graphs, coarse._spectrum = self._graphs[depth:], self._spectrum
+        coarse.n_nodes, coarse.degrees = sizes[depth], self._graphs[depth].degrees
+        coarse._order = np.arange(coarse.n_nodes)
+        coarse._roots = np.sqrt(self._graphs[depth].masses)
+        return coarse, aggregates
+
+    @property
+    def roots(self):
+        """Square roots of the masses: the trivial eigenvector, up to its length."""
+        roots = np.empty(self.n_nodes)
+        roots[self._order] = self._roots
+        return roots
 
     @one_blas_thread
     def solve(self, rhs, shift, *, start=None, tol=1e-4, max_iter=200):

@@ -265,7 +265,7 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
             params = {}
         return SVC(C=self.C, kernel=kernel, **params).fit(X, labels, sample_weight=sample_weight)
 
-    def _prepare(self, X, sample_weight, rng):
+    def _prepare(self, X, sample_weight, progress, rng):
         self._check_precomputed(X)
         self._check_balance(X, sample_weight)
         if not isinstance(self.init, str):

@@ -176,7 +176,7 @@ class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeCluster
         self.tol = tol
         self.random_state = random_state
 
-    def _prepare(self, X, sample_weight, rng):
+    def _prepare(self, X, sample_weight, progress, rng):
         multiway = self._resolved_multiway()
         if not isinstance(self.init, str) and self.solver != "eig":
             if multiway == "bisection" and self.n_clusters > 2:

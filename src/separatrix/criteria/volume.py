@@ -19,7 +19,7 @@ from separatrix.forms import MATRICES, Form, Spectrum, form_of
 from separatrix.graphs import check_similarity, components, row_hashes, similarity_graph
 from separatrix.kernels import check_fits_memory
 from separatrix.multilevel import GraphHierarchy
-from separatrix.result import SolverResult, Status
+from separatrix.result import Progress, SolverResult, Status
 from separatrix.sphere import minimize_on_sphere, second_minimum_on_sphere
 from separatrix.stability import clustering_error_bound, finite_sample_stability
 
@@ -31,19 +31,23 @@ __all__ = [
     "solve_sqp",
 ]
 
-# reg="auto" is this times sqrt(n) over the ninth nontrivial eigenvalue.
+# reg="auto" is this times sqrt(n) over the distance from the first to the ninth nontrivial
+# eigenvalue.
 RHO = 2.0
 # Eigenvectors that starts are made of.
 LOW_VECTORS = 9
 # Up to this many samples all eigenvectors of a sparse graph's matrix are cheap.
 DENSE_SAMPLES = 1_500
-# Beyond this many, starts are made of rough eigenvectors, and there are fewer of them.
-ROUGH_SAMPLES = 20_000
-FEW_COMBINATIONS = 5
-# Numbers in an array of starts that are tried at once.
-SCREENING_SIZE = 4_000_000
-# Updates of the signs on a simpler matrix, which sort out the starts on a large graph.
+# Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes, by
+# at most so many updates, which cost little there.
+COARSE_NODES = 5_000
+COARSE_UPDATES = 300
+# Solutions of a linear system that turn a coarse eigenvector into one of the whole graph.
+SMOOTHING_STEPS = 2
+# Updates of the signs on a simpler matrix, which sort out the starts on a large graph, and how
+# many of them are followed to the end.
 SCREENING_UPDATES = 5
+PROMISING_STARTS = 5
 # Change of responses and multiplier at which Algorithm 1 of the paper stops.
 SQP_TOL = 1e-6
 # Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
@@ -131,8 +135,18 @@ class VolumeGraphMixin:
                 neighbors=self.neighbors,
                 n_jobs=self.n_jobs,
             )
+            self._check_varies(found)
         warn_of_isolated(found.W)
         return found
+
+    def _check_varies(self, graph):
+        """Refuse samples that are all equal."""
+        if (graph.hashes == graph.hashes[0]).all():
+            wanted = f"n_clusters={self.n_clusters}" if hasattr(self, "n_clusters") else "classes"
+            raise ValueError(
+                f"X has 1 distinct sample of {len(graph.hashes)}, which no graph can part into "
+                f"{wanted}; check that X holds the features."
+            )
 
     def _resolved_rho(self):
         """The factor of an automatic `reg`; None if `reg` is a number."""
@@ -169,7 +183,8 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     matrix : {"normalized", "unnormalized", "similarity", "dissimilarity", "precomputed"}, \
             default="normalized"
         The paper's Q, made of the similarities W: the normalised Laplacian plus I/n; the plain
-        Laplacian plus a little I; W + I/n; nI - W; or X itself, any symmetric matrix.
+        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples here;
+        nI - W; or X itself, any symmetric matrix.
     affinity : {"local", "rbf", "cosine", "precomputed"}, default="local"
         Similarity of two samples: Gaussian, with the distance to the `n_neighbors`-th neighbour
         as the width at each sample; Gaussian of one width; cosine; or X itself, a dense or sparse
@@ -185,8 +200,8 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     neighbors : {"exact", "approximate"}, default="exact"
         Search for neighbours by scikit-learn, or by faiss for many samples of many features.
     reg : float, "auto" or tuple, default="auto"
-        Weight of smoothness, the paper's gamma. "auto" is 2 sqrt(n) over the ninth nontrivial
-        eigenvalue of the matrix, ("auto", 0.5) a quarter of that.
+        Weight of smoothness, the paper's gamma. "auto" is 2 sqrt(n) over the distance from the
+        first to the ninth nontrivial eigenvalue of the matrix, ("auto", 0.5) a quarter of that.
     response_bound : float or None, default=0.0
         Largest absolute sum of all responses, the paper's b, which keeps both clusters at work;
         None leaves it free.
@@ -223,9 +238,10 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     objective_ : float
         ``-2 * abs(h).sum() + reg_ * h @ Q @ h`` for two clusters: smaller is better.
     history_ : list of float
-        Best objective after each iteration.
+        Best objective after each iteration of all starts; after each start for `solver="sqp"` and
+        for several clusters at once, where starts follow each other.
     n_iter_ : int
-        Iterations of the slowest start.
+        Iterations of the slowest start, or the number of starts.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -435,7 +451,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     def _n_restarts(self):
         return 1  # starts share one batch
 
-    def _prepare(self, X, sample_weight, rng):
+    def _prepare(self, X, sample_weight, progress, rng):
         self._resolved_rho()
         if self.n_clusters > 2 and self.solver == "sqp" and self.multiway == "orthogonal":
             raise ValueError(
@@ -533,7 +549,7 @@ def warn_of_isolated(W):
             f"{n_isolated} of {W.shape[0]} samples are similar to no other, so their clusters are "
             "arbitrary; decrease gamma, increase n_neighbors or use graph='union'.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=8,
         )
 
 
@@ -676,7 +692,7 @@ def responder_of(form, bound, *, dense=False):
     small = form.n_samples <= DENSE_SAMPLES
     if dense or small or not sp.issparse(form.W) or not form.is_laplacian:
         return DenseResponder(form, bound)
-    return GraphResponder(form, bound)
+    return GraphResponder.of(form, bound)
 
 
 class DenseResponder:
@@ -716,14 +732,10 @@ class DenseResponder:
             values, vectors = self.free.values[first:], self.free.vectors[:, first:]
         return Spectrum(values[:LOW_VECTORS], vectors[:, :LOW_VECTORS])
 
-    @cached_property
+    @property
     def scale(self):
-        """The eigenvalue that an automatic `reg` goes by, counted from the smallest."""
-        if self.form.is_laplacian:
-            return float(self.low.values[-1])
-        smallest = eigh(self.Q, subset_by_index=[0, 0], eigvals_only=True)[0]
-        floor = np.finfo(np.float64).eps * np.abs(self.Q).max()
-        return float(max(self.low.values[-1] - smallest, floor)) or 1.0
+        """What an automatic `reg` goes by: how far the low eigenvalues lie apart."""
+        return spread_of(self.low.values)
 
     def starts(self, n_random, reg, rng):
         """Eigenvectors and random combinations of them, cut at their means."""
@@ -790,21 +802,41 @@ def cut_signs(vectors):
     return signs_of(vectors - vectors.mean(axis=0))
 
 
+def spread_of(values):
+    """Difference of the last and the first of ascending eigenvalues, at least a rounding error.
+
+    Only differences count: a multiple of I in the matrix changes nothing on the sphere.
+    """
+    values = np.asarray(values)
+    if len(values) == 0:
+        return 1.0
+    rounding = np.finfo(np.float64).eps * np.abs(values).max()
+    return float(max(values[-1] - values[0], rounding)) or 1.0
+
+
 def with_combinations(vectors, n_random, rng):
-    """Columns of `vectors` and random combinations of them."""
-    mixed = vectors @ rng.standard_normal((vectors.shape[1], n_random))
-    return np.hstack([vectors, mixed])
+    """Columns of `vectors` and random combinations of them, in which the first ones prevail."""
+    n_vectors = vectors.shape[1]
+    mix = rng.standard_normal((n_vectors, n_random)) / np.arange(1, n_vectors + 1)[:, None]
+    return np.hstack([vectors, vectors @ mix])
 
 
 class GraphResponder:
     """Best responses by multigrid on a sparse graph; one start at a time.
 
+    A large graph is clustered first in coarse form, where merged samples are one node. A node's
+    response stands for those of its samples, so that its weight in the criterion is no longer one.
+
     Parameters
     ----------
     form : Form
-        A Laplacian.
+        A Laplacian, that of the samples.
     bound : float or None
-        Largest absolute sum of responses.
+        Largest absolute weighted sum of responses.
+    hierarchy : GraphHierarchy
+        The graph.
+    weights : ndarray of shape (n_nodes,)
+        Weights of the nodes.
     """
 
     # of the length of responses, and of the residuals of linear systems
@@ -812,83 +844,115 @@ class GraphResponder:
     SOLVE_TOL = 1e-3
     MAX_SHIFTS = 6
 
-    def __init__(self, form, bound):
+    def __init__(self, form, bound, hierarchy, weights):
         self.form = form
         self.bound = bound
-        normalized = form.name == "normalized"
-        self._hierarchy = GraphHierarchy(joined_components(form.W), normalized=normalized)
-        self._to_signs = self._to_ones = None
+        self._hierarchy = hierarchy
+        self._weights = weights
+        self._to_signs = self._to_weights = None
 
-    @property
-    def Q(self):
-        """The matrix."""
-        return self.form.Q
+    @classmethod
+    def of(cls, form, bound):
+        """Responses of all samples."""
+        hierarchy = GraphHierarchy(joined_components(form.W), normalized=form.name == "normalized")
+        return cls(form, bound, hierarchy, np.ones(form.n_samples))
+
+    @cached_property
+    def _coarse(self):
+        """The same for the merged samples of a coarser graph, and which node each belongs to."""
+        if len(self._weights) <= COARSE_NODES:
+            return None, None
+        hierarchy, aggregates = self._hierarchy.coarser(COARSE_NODES)
+        pulls = np.bincount(aggregates, self._weights * self._hierarchy.roots)
+        weights = pulls / hierarchy.roots
+        return GraphResponder(self.form, self.bound, hierarchy, weights), aggregates
 
     @cached_property
     def low(self):
         """The smallest eigenvalues and eigenvectors that tell samples apart."""
-        find = self._hierarchy.eigenpairs
-        if self.form.n_samples > ROUGH_SAMPLES:
-            find = self._hierarchy.rough_eigenpairs
-        values, vectors = find(LOW_VECTORS)
+        coarse, _ = self._coarse
+        values, vectors = self._hierarchy.eigenpairs(LOW_VECTORS if coarse is None else 1)
         return Spectrum(values + self.form.lift, vectors)
 
-    @property
+    @cached_property
     def scale(self):
-        """The eigenvalue that an automatic `reg` goes by, counted from the smallest."""
-        return float(self.low.values[-1])
+        """What an automatic `reg` goes by: how far the low eigenvalues lie apart.
+
+        A large graph has the last of them from the coarse graph's eigenvector, smoothed.
+        """
+        coarse, aggregates = self._coarse
+        if coarse is None:
+            return spread_of(self.low.values)
+        hierarchy = self._hierarchy
+        x = (coarse.low.vectors[:, -1] / coarse._hierarchy.roots)[aggregates] * hierarchy.roots
+        shift = float(coarse.low.values[-1])
+        for _ in range(SMOOTHING_STEPS):
+            x = hierarchy.solve(x, shift, start=x / shift, tol=0.01)
+            for known in (hierarchy.roots, self.low.vectors[:, 0]):
+                x -= known * (known @ x / (known @ known))
+        last = x @ hierarchy.matvec(x) / (x @ x) + self.form.lift
+        return spread_of([self.low.values[0], max(last, self.low.values[0])])
 
     def starts(self, n_random, reg, rng):
-        """Signs of the most promising eigenvector or combination.
-
-        They are tried on a simpler matrix: all eigenvalues but the lowest are taken for one.
-        """
-        if self.form.n_samples > ROUGH_SAMPLES:
-            n_random = min(n_random, FEW_COMBINATIONS)
-        U = self.low.vectors
-        mix = with_combinations(np.eye(U.shape[1]), n_random, rng)
-        at_once = max(1, SCREENING_SIZE // len(U))
-        tried = [
-            self._screened(cut_signs(U @ mix[:, first : first + at_once]), reg)
-            for first in range(0, mix.shape[1], at_once)
+        """Signs of the most promising eigenvector or combination, on a coarse graph improved."""
+        coarse, aggregates = self._coarse
+        if coarse is not None:
+            return coarse.starts(n_random, reg * self.scale / coarse.scale, rng)[aggregates]
+        candidates = self._screened(with_combinations(self.low.vectors, n_random, rng), reg)
+        found = [
+            solve_sphere(
+                self,
+                candidates[:, [start]],
+                reg=reg,
+                max_iter=COARSE_UPDATES,
+                tol=0.0,
+                progress=Progress(),
+            )
+            for start in range(candidates.shape[1])
         ]
-        return min(tried, key=lambda found: found[0])[1]
+        best = min(found, key=lambda result: result.objective)
+        return signs_of(best.model.h)[:, None]
 
-    def _screened(self, signs, reg):
-        """Objective and signs of the best of some starts, on the simpler matrix."""
-        U = self.low.vectors
+    def _screened(self, vectors, reg):
+        """Signs of the most promising of some starts, tried on a simpler matrix.
+
+        Its eigenvalues are all equal but the lowest. Starts that lead to the same count once.
+        """
+        U, weights = self.low.vectors, self._weights[:, None]
         rest_level = max(self.form.mean_eigenvalue, self.low.values[-1])
         values = reg * np.append(self.low.values, rest_level)
+        signs = cut_signs(vectors)
         for _ in range(SCREENING_UPDATES):
-            low = U.T @ signs
-            rest = signs - U @ low
+            targets = weights * signs
+            low = U.T @ targets
+            rest = targets - U @ low
             size = np.linalg.norm(rest, axis=0)
             x, _ = minimize_on_sphere(values, np.vstack([low, size]))
-            h = U @ x[:-1] + rest * (x[-1] / size)
+            h = U @ x[:-1] + rest * (x[-1] / np.maximum(size, np.finfo(np.float64).tiny))
             if self.bound is not None:
-                h -= h.mean(axis=0)
+                h -= weights * ((weights * h).sum(axis=0) / (weights**2).sum())
             signs = signs_of(h)
-        costs = values @ x**2 - 2 * np.abs(h).sum(axis=0)
-        best = costs.argmin()
-        return costs[best], signs[:, [best]]
+        costs = values @ x**2 - 2 * (weights * np.abs(h)).sum(axis=0)
+        _, distinct = np.unique(np.round(costs / np.abs(costs).max(), 9), return_index=True)
+        return signs[:, distinct[:PROMISING_STARTS]]
 
     def respond(self, signs, reg, previous=None):
         """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum.
 
-        They solve ``reg * (L + shift * I) h = signs + omega``; the shift is the unknown of the
-        secular equation, and systems are solved from the last solution.
+        They solve ``reg * (L + shift * I) h = weights * (signs + omega)``; the shift is the
+        unknown of the secular equation, and systems are solved from the last solution.
         """
-        signs = signs[:, 0]
+        targets = self._weights * signs[:, 0]
         first_value = float(self.low.values[0] - self.form.lift)
         least = 1e-3 * first_value + np.finfo(np.float64).tiny
         if previous is None:
-            along = np.abs(self.low.vectors[:, 0] @ signs)
+            along = np.abs(self.low.vectors[:, 0] @ targets)
             shift = max(along / reg - first_value, least)
         else:
             shift = self.form.lift - float(previous.eta[0]) / reg
         lengths: dict[float, float] = {}
         for _ in range(self.MAX_SHIFTS):
-            h, omega = self._shifted(signs, reg, shift)
+            h, omega = self._shifted(targets, reg, shift)
             lengths[shift] = float(np.linalg.norm(h))
             if abs(lengths[shift] - 1) <= self.LENGTH_TOL:
                 break
@@ -900,23 +964,28 @@ class GraphResponder:
         eta = reg * (self.form.lift - shift)
         return Responses(h[:, None], np.array([eta]), np.array([omega]))
 
-    def _shifted(self, signs, reg, shift):
+    def _shifted(self, targets, reg, shift):
         """Solution of the linear system, with omega such that the sum stays in bounds."""
-        self._to_signs = self._solved(signs, shift, self._to_signs)
-        total = self._to_signs.sum() / reg
+        self._to_signs = self._solved(targets, shift, self._to_signs)
+        total = self._weights @ self._to_signs / reg
         if self.bound is None or abs(total) <= self.bound:
             return self._to_signs / reg, 0.0
-        self._to_ones = self._solved(np.ones_like(signs), shift, self._to_ones)
-        target = np.copysign(self.bound, total)
-        omega = float(reg * (target - total) / self._to_ones.sum())
-        return (self._to_signs + omega * self._to_ones) / reg, omega
+        self._to_weights = self._solved(self._weights, shift, self._to_weights)
+        aim = np.copysign(self.bound, total)
+        omega = float(reg * (aim - total) / (self._weights @ self._to_weights))
+        return (self._to_signs + omega * self._to_weights) / reg, omega
 
     def _solved(self, right, shift, start):
         return self._hierarchy.solve(right, shift, start=start, tol=self.SOLVE_TOL)
 
     def objective(self, h, reg):
         """The criterion, (4) of the paper."""
-        return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * np.abs(h).sum(axis=0)
+        h = h[:, 0]
+        if len(h) == self.form.n_samples:  # without the links that join components
+            smooth = h @ self.form.product(h)
+        else:
+            smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)
+        return np.array([reg * smooth - 2 * self._weights @ np.abs(h)])
 
 
 def _next_shift(lengths, first_value):
@@ -1189,10 +1258,7 @@ class LowSpectrum:
         else:
             spectrum = Spectrum.of(form.Q.toarray() if sp.issparse(form.Q) else form.Q)
             values, vectors = spectrum.values[:n_vectors], spectrum.vectors[:, :n_vectors]
-        ninth = values[min(LOW_VECTORS, len(values) - 1)]
-        floor = np.finfo(np.float64).eps * abs(values[-1])
-        scale = ninth if form.is_laplacian else max(ninth - values[0], floor)
-        return cls(form, values, vectors, float(scale) or 1.0)
+        return cls(form, values, vectors, spread_of(values[1 : LOW_VECTORS + 1]))
 
 
 def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, rng):
@@ -1410,7 +1476,7 @@ class TwoSided:
     @property
     def objective(self):
         """The criterion."""
-        return float(self.reg * self.h @ (self.form.Q @ self.h) - 2 * np.abs(self.h).sum())
+        return float(self.reg * self.h @ self.form.product(self.h) - 2 * np.abs(self.h).sum())
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""

@@ -1,0 +1,407 @@
+"""Quadratic functions on a sphere against brute force; matrices against their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.linalg import null_space
+from scipy.sparse import csgraph
+from sklearn.metrics.pairwise import rbf_kernel
+
+from separatrix.forms import MATRICES, Spectrum, form_of
+from separatrix.sphere import minimize_on_sphere, second_minimum_on_sphere
+
+
+def cost(values, targets, x):
+    return values @ x**2 - 2 * (targets * x).sum(axis=0)
+
+
+def angles(n_angles, radius=1.0):
+    """Points of a circle, a column each."""
+    turn = 2 * np.pi * np.arange(n_angles) / n_angles
+    return radius * np.stack([np.cos(turn), np.sin(turn)])
+
+
+def assert_solves(values, targets, radius=1.0):
+    """Sufficient for the global minimum: stationary, of the right length, eta <= lambda_1."""
+    x, eta = minimize_on_sphere(values, targets, radius)
+    assert x.shape == targets.shape
+    np.testing.assert_allclose(np.linalg.norm(x, axis=0), radius, rtol=1e-14)
+    assert (eta <= values[0]).all()
+    residual = (values[:, None] - eta) * x - targets
+    size = np.abs(values).max() * radius + np.abs(targets).max(axis=0)
+    assert (np.abs(residual).max(axis=0) <= 1e-13 * len(values) * size).all()
+    return x, eta
+
+
+def random_problem(rng, n, n_problems=1, flat=False):
+    """Eigenvalues, some of them equal if `flat`, and targets of all sizes."""
+    values = np.sort(rng.normal(size=n)) * 10 ** rng.uniform(-2, 2)
+    if flat:
+        values = np.sort(np.round(values / np.ptp(values) * 2) if n > 1 else values)
+    return values, rng.normal(size=(n, n_problems)) * 10 ** rng.uniform(-3, 2, n_problems)
+
+
+# The global minimum
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 40])
+def test_the_optimality_conditions_hold(n, flat):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        values, targets = random_problem(rng, n, n_problems=5, flat=flat)
+        assert_solves(values, targets, radius=10 ** rng.uniform(-2, 2))
+
+
+def test_no_point_of_a_circle_is_lower():
+    """Nor is the solution lower than a parabola through the lowest points allows."""
+    rng = np.random.default_rng(0)
+    circle = angles(4000)
+    for case in range(60):
+        values, targets = random_problem(rng, 2)
+        if case % 3 == 0:
+            targets[0] = 0.0  # the hard case, or near it
+        x, _ = assert_solves(values, targets)
+        lowest = cost(values, targets, circle).min()
+        reached = cost(values, targets, x)[0]
+        scale = np.abs(values).max() + np.abs(targets).max()
+        assert reached <= lowest + 1e-14 * scale
+        # the second derivative along the circle is at most 4 * scale
+        assert reached >= lowest - 2 * scale * (np.pi / 4000) ** 2
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_no_random_point_is_lower(n):
+    rng = np.random.default_rng(n)
+    points = rng.normal(size=(n, 20_000))
+    points /= np.linalg.norm(points, axis=0)
+    for case in range(20):
+        values, targets = random_problem(rng, n, flat=case % 2 == 0)
+        x, _ = assert_solves(values, targets)
+        scale = np.abs(values).max() + np.abs(targets).max()
+        assert cost(values, targets, x)[0] <= cost(values, targets, points).min() + 1e-13 * scale
+
+
+def test_the_hard_case_fills_up_along_the_first_axis():
+    values = np.array([1.0, 2.0, 4.0])
+    x, eta = assert_solves(values, np.array([[0.0], [0.3], [0.6]]))
+    # at eta = lambda_1: 0.3 / (2 - 1) and 0.6 / (4 - 1)
+    np.testing.assert_allclose(x[:, 0], [np.sqrt(1 - 0.3**2 - 0.2**2), 0.3, 0.2], rtol=1e-14)
+    assert eta[0] == values[0]
+
+
+def test_without_a_first_part_a_long_target_needs_no_filling():
+    values = np.array([1.0, 2.0, 4.0])
+    x, eta = assert_solves(values, np.array([[0.0], [3.0], [0.6]]))
+    assert x[0, 0] == 0
+    assert eta[0] < 1
+
+
+@pytest.mark.parametrize("first", [1e-300, 1e-150, 1e-17, 1e-9])
+def test_next_to_the_hard_case(first):
+    """The limit is the hard case's solution, from the side of the target."""
+    values = np.array([-1.0, 0.0, 2.0])
+    targets = np.array([[first, -first], [0.3, 0.3], [0.6, 0.6]])
+    x, _ = assert_solves(values, targets)
+    filled = np.sqrt(1 - 0.3**2 - 0.2**2)
+    np.testing.assert_allclose(x, [[filled, -filled], [0.3] * 2, [0.2] * 2], rtol=1e-7)
+
+
+def test_a_repeated_first_eigenvalue():
+    values = np.array([1.0, 1.0, 3.0])
+    x, eta = assert_solves(values, np.array([[3e-9], [4e-9], [0.8]]))
+    # in the first eigenspace along the target, 0.8 / (3 - 1) outside of it
+    room = np.sqrt(1 - 0.4**2)
+    np.testing.assert_allclose(x[:, 0], [0.6 * room, 0.8 * room, 0.4], rtol=1e-7)
+    x, eta = assert_solves(np.ones(4), np.array([[3.0], [0.0], [-4.0], [0.0]]), radius=2.0)
+    np.testing.assert_allclose(x[:, 0], [1.2, 0, -1.6, 0], rtol=1e-14, atol=1e-15)
+    assert eta[0] == pytest.approx(1 - 5 / 2, rel=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_zero_targets_give_the_first_axis(n):
+    x, eta = assert_solves(np.arange(3.0, 3.0 + n), np.zeros((n, 2)), radius=0.5)
+    np.testing.assert_array_equal(x, 0.5 * np.eye(n)[:, [0, 0]])
+    np.testing.assert_array_equal(eta, 3.0)
+
+
+def test_one_dimension_has_two_points():
+    x, eta = assert_solves(np.array([5.0]), np.array([[2.0, -3.0, 0.0]]), radius=4.0)
+    np.testing.assert_array_equal(x, [[4.0, -4.0, 4.0]])
+    np.testing.assert_allclose(eta, [5 - 0.5, 5 - 0.75, 5.0], rtol=1e-15)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.integers(1, 8),
+    st.integers(0, 10**6),
+    st.sampled_from([1e-120, 1e-30, 1e-8, 1.0, 1e8, 1e30, 1e120]),
+    st.sampled_from([1e-30, 1e-8, 1.0, 1e8, 1e30]),
+    st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_any_scale_of_values_and_targets(n, seed, value_scale, ratio, radius):
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.normal(size=n)) * value_scale
+    targets = rng.normal(size=(n, 2)) * value_scale * ratio
+    targets[rng.random((n, 2)) < 0.2] = 0.0
+    assert_solves(values, targets, radius)
+
+
+def test_problems_do_not_disturb_each_other():
+    rng = np.random.default_rng(0)
+    values, targets = random_problem(rng, 6, n_problems=30)
+    targets[0, ::4] = 0.0
+    together, _ = minimize_on_sphere(values, targets)
+    for j in range(30):
+        alone, _ = minimize_on_sphere(values, targets[:, [j]])
+        np.testing.assert_allclose(together[:, [j]], alone, rtol=1e-10, atol=1e-14)
+
+
+def test_the_input_is_left_alone():
+    values, targets = random_problem(np.random.default_rng(0), 5, n_problems=2)
+    targets[0] = 0.0
+    before = values.copy(), targets.copy()
+    minimize_on_sphere(values, targets)
+    second_minimum_on_sphere(values, targets)
+    np.testing.assert_array_equal(values, before[0])
+    np.testing.assert_array_equal(targets, before[1])
+
+
+# The other local minimum
+
+
+def local_minima(values, targets, n_angles):
+    """Local minima on a circle, refined by parabolas, in order of cost."""
+    circle = angles(n_angles)
+    f = cost(values, targets, circle)
+    before, after = np.roll(f, 1), np.roll(f, -1)
+    low = np.flatnonzero((f < before) & (f <= after))
+    shift = 0.5 * (before[low] - after[low]) / (before[low] - 2 * f[low] + after[low])
+    turn = 2 * np.pi * (low + shift) / n_angles
+    points = np.stack([np.cos(turn), np.sin(turn)])
+    return points[:, np.argsort(cost(values, targets, points))]
+
+
+def test_the_second_minimum_on_a_circle():
+    rng = np.random.default_rng(1)
+    n_second = 0
+    for _ in range(200):
+        values = np.sort(rng.normal(size=2))
+        targets = rng.normal(size=(2, 1)) * 10 ** rng.uniform(-2, 0.5)
+        expected = local_minima(values, targets, 20_000)
+        first, _ = minimize_on_sphere(values, targets)
+        np.testing.assert_allclose(first[:, 0], expected[:, 0], atol=1e-5)
+        second, eta = second_minimum_on_sphere(values, targets)
+        if expected.shape[1] == 1:
+            assert np.isnan(second).all()
+            assert np.isnan(eta).all()
+        else:
+            n_second += 1
+            np.testing.assert_allclose(second[:, 0], expected[:, 1], atol=1e-5)
+    assert 40 < n_second < 160  # both cases were seen
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_the_second_minimum_meets_the_conditions_of_a_minimum(n):
+    rng = np.random.default_rng(n)
+    n_found = 0
+    for _ in range(100):
+        values, targets = random_problem(rng, n)
+        radius = 10 ** rng.uniform(-1, 1)
+        x, eta = second_minimum_on_sphere(values, targets, radius)
+        if np.isnan(eta[0]):
+            assert np.isnan(x).all()
+            continue
+        n_found += 1
+        scale = np.abs(values).max() * radius + np.abs(targets).max()
+        np.testing.assert_allclose(np.linalg.norm(x), radius, rtol=1e-12)
+        residual = (values - eta[0]) * x[:, 0] - targets[:, 0]
+        assert np.abs(residual).max() <= 1e-9 * scale
+        along = null_space(x.T)
+        curvature = np.linalg.eigvalsh(along.T @ np.diag(values - eta[0]) @ along)
+        assert curvature[0] >= -1e-9 * scale / radius
+        best, _ = minimize_on_sphere(values, targets, radius)
+        assert cost(values, targets, x)[0] >= cost(values, targets, best)[0] - 1e-12 * scale
+    assert n_found > 20
+
+
+def test_descent_across_the_first_axis_ends_in_the_second_minimum():
+    """Where none was found, it ends in the global one: none was missed."""
+    rng = np.random.default_rng(3)
+    n_second = 0
+    for _ in range(40):
+        values = np.sort(rng.normal(size=4))
+        targets = rng.normal(size=(4, 1)) * 10 ** rng.uniform(-2, 0.5)
+        best, _ = minimize_on_sphere(values, targets)
+        second, _ = second_minimum_on_sphere(values, targets)
+        x = best * np.array([[-1.0], [1], [1], [1]])
+        shift = values[-1] + np.abs(targets).sum() + 1
+        for _ in range(20_000):  # a projected gradient step, with a step that never rises
+            moved = targets + (shift - values)[:, None] * x
+            moved /= np.linalg.norm(moved)
+            settled = np.abs(moved - x).max() < 1e-13
+            x = moved
+            if settled:
+                break
+        if np.linalg.norm(x - best) > 1e-4:
+            n_second += 1
+            np.testing.assert_allclose(second, x, atol=1e-6)
+    assert n_second > 5
+
+
+def test_the_second_minimum_of_the_hard_case_is_the_mirror_image():
+    values = np.array([1.0, 2.0, 4.0])
+    targets = np.array([[0.0], [0.3], [0.6]])
+    first, _ = minimize_on_sphere(values, targets)
+    second, eta = second_minimum_on_sphere(values, targets)
+    np.testing.assert_allclose(second[:, 0], first[:, 0] * [-1, 1, 1], rtol=1e-14)
+    assert eta[0] == values[0]
+    # a first eigenspace of more dimensions has no other side
+    second, _ = second_minimum_on_sphere(
+        np.array([1.0, 1.0, 4.0]), np.array([[0.0], [0.0], [0.6]])
+    )
+    assert np.isnan(second).all()
+
+
+# The matrices
+
+
+def similarities(n=12, seed=0, own=False):
+    rng = np.random.default_rng(seed)
+    W = rbf_kernel(rng.normal(size=(n, 2)))
+    W = (W + W.T) / 2
+    W[W < 0.3] = 0.0
+    if not own:
+        np.fill_diagonal(W, 0.0)
+    return W
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_matrices_equal_their_definitions(kind, own):
+    W = similarities(own=own)
+    n, d = len(W), W.sum(axis=1)
+    root = np.diag(d**-0.5)
+    expected = {
+        "normalized": np.eye(n) - root @ W @ root + np.eye(n) / n,
+        "unnormalized": np.diag(d) - W + 1e-6 * d.mean() * np.eye(n),
+        "similarity": W + np.eye(n) / n,
+        "dissimilarity": n * np.eye(n) - W,
+        "precomputed": W,
+    }
+    for name, Q in expected.items():
+        form = form_of(kind(W), name, float(own))
+        assert sparse.issparse(form.Q) == sparse.issparse(kind(W))
+        found = form.Q.toarray() if sparse.issparse(form.Q) else form.Q
+        np.testing.assert_allclose(found, Q, rtol=1e-14, atol=1e-15)
+        np.testing.assert_array_equal(found, found.T)
+
+
+def test_laplacians_agree_with_scipy():
+    W = similarities(20, seed=1)
+    for name, normed in (("normalized", True), ("unnormalized", False)):
+        form = form_of(W, name, 0.0)
+        expected = csgraph.laplacian(W, normed=normed)
+        np.testing.assert_allclose(form.Q - form.lift * np.eye(20), expected, atol=1e-14)
+
+
+def test_laplacians_are_positive_definite():
+    for seed in range(5):
+        W = similarities(seed=seed)
+        W[3] = W[:, 3] = 0.0  # an isolated sample
+        for name in ("normalized", "unnormalized"):
+            form = form_of(W, name, 0.0)
+            smallest = np.linalg.eigvalsh(form.Q)[0]
+            assert smallest == pytest.approx(form.lift, rel=1e-6)
+            assert smallest > 0
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("name", [*MATRICES, "precomputed"])
+def test_a_form_of_some_samples_is_that_of_their_similarities(name, kind):
+    W = similarities(14)
+    members = np.array([1, 2, 5, 8, 9, 13])
+    part = form_of(kind(W), name, 0.0).restricted(members)
+    alone = form_of(kind(W[np.ix_(members, members)]), name, 0.0)
+    difference = part.Q - alone.Q
+    assert abs(difference).max() == 0
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("own", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["normalized", "unnormalized", "similarity", "dissimilarity"])
+def test_rows_of_new_samples_are_those_of_a_larger_form(name, own, kind):
+    """Of one sample more, but for its share in the degrees of the others and in the lift."""
+    W = similarities(10, own=own > 0)
+    W[-1, :3] = W[:3, -1] = 0.5  # the new sample has some neighbours
+    known, new = W[:-1, :-1], W[-1:, :-1]
+    form = form_of(kind(known), name, own)
+    rows, diagonal = form.to_new(kind(new))
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    degree, others = W[-1].sum(), known.sum(axis=1)
+    sign = {"similarity": 1.0}.get(name, -1.0)
+    scale = 1 / np.sqrt(degree * others) if name == "normalized" else 1.0
+    np.testing.assert_allclose(rows[0], sign * new[0] * scale, rtol=1e-14)
+    full = form_of(W, name, own)
+    expected = full.Q[-1, -1] - full.lift + form.lift
+    np.testing.assert_allclose(diagonal, expected, rtol=1e-12)
+
+
+def test_a_new_sample_without_similarities_has_an_empty_row():
+    for name in MATRICES:
+        form = form_of(similarities(), name, 0.0)
+        rows, diagonal = form.to_new(np.zeros((2, 12)))
+        assert (rows == 0).all()
+        np.testing.assert_array_equal(diagonal, form.lift)
+
+
+# Their spectra
+
+
+def random_symmetric(rng, n):
+    A = rng.normal(size=(n, n))
+    return A + A.T
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 30])
+def test_the_balanced_spectrum_is_that_of_the_form_on_a_basis(n):
+    rng = np.random.default_rng(n)
+    Q = random_symmetric(rng, n)
+    basis = null_space(np.ones((1, n)))
+    found = Spectrum.balanced(Q)
+    assert found.values.shape == (n - 1,)
+    np.testing.assert_allclose(found.values, np.linalg.eigvalsh(basis.T @ Q @ basis), atol=1e-12)
+    np.testing.assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-13)
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(n - 1), atol=1e-13)
+    energy = found.vectors.T @ Q @ found.vectors
+    np.testing.assert_allclose(energy, np.diag(found.values), atol=1e-12 * n)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-20, 1e-10, 1.0, 1e10, 1e250])
+def test_spectra_keep_their_digits_at_any_scale(scale):
+    Q = random_symmetric(np.random.default_rng(0), 9)
+    for of in (Spectrum.of, Spectrum.balanced):
+        plain, scaled = of(Q), of(Q * scale)
+        np.testing.assert_allclose(scaled.values / scale, plain.values, rtol=1e-12)
+        np.testing.assert_allclose(
+            np.abs(scaled.vectors.T @ plain.vectors), np.eye(len(plain.values)), atol=1e-12
+        )
+
+
+def test_the_balanced_spectrum_of_nothing():
+    found = Spectrum.balanced(np.zeros((4, 4)))
+    np.testing.assert_allclose(found.values, 0, atol=1e-15)
+    np.testing.assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-15)
+
+
+def test_the_balanced_spectrum_leaves_out_constants_however_low_they_lie():
+    """And however high: only their place in the spectrum would change."""
+    rng = np.random.default_rng(0)
+    Q = random_symmetric(rng, 7)
+    expected = Spectrum.balanced(Q).values
+    for weight in (-100.0, 100.0):
+        found = Spectrum.balanced(Q + weight * np.ones((7, 7)))
+        np.testing.assert_allclose(found.values, expected, atol=1e-10)
+        np.testing.assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-12)
