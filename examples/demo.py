@@ -16,6 +16,7 @@ from separatrix import (
     MaximinSeparationClustering,
     MaximumMarginClustering,
     MaximumVolumeClustering,
+    RegularizedLeastSquaresClustering,
 )
 from separatrix.metrics import clustering_error
 
@@ -34,6 +35,7 @@ def methods(n_clusters):
         "MaximumMargin, laplacian": margin(n_clusters, loss="laplacian", random_state=0),
         "MaximumMargin, square": margin(n_clusters, loss="square", random_state=0),
         "MaximumVolume": MaximumVolumeClustering(n_clusters, random_state=0),
+        "RegularizedLeastSquares": RegularizedLeastSquaresClustering(n_clusters, random_state=0),
     }
 
 

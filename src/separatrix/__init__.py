@@ -13,6 +13,7 @@ _HOMES = {
     "MaximumMarginClustering": "criteria.margin",
     "MaximumVolumeClustering": "criteria.volume",
     "MinimaxProbabilityMachine": "criteria.minimax",
+    "RegularizedLeastSquaresClustering": "criteria.least_squares",
     "datasets": None,
     "metrics": None,
     "segment_image": "images",

@@ -1,0 +1,888 @@
+"""Regularised least-squares clustering: the labelling that least-squares classifiers fit best."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+from scipy.linalg.lapack import dpotri
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix._numba import njit
+from separatrix._sklearn import (
+    Interval,
+    StrOptions,
+    check_same_namespace,
+    fit_context,
+    like,
+    namespace_of,
+    to_numpy,
+)
+from separatrix.balance import balanced_offsets
+from separatrix.base import BaseDiscriminativeClustering
+from separatrix.chunks import is_dask, join_rows, map_chunks, map_rows
+from separatrix.features import (
+    GAMMA_CONSTRAINTS,
+    KERNEL_CONSTRAINTS,
+    KernelFeaturesMixin,
+    resolved_gamma,
+)
+from separatrix.kernels import KernelMap, check_fits_memory, fit_kernel_map, kernel_matrix
+from separatrix.multiway import Boundaries, one_vs_rest_code
+from separatrix.result import SolverResult, Status
+
+__all__ = ["RegularizedLeastSquaresClustering", "hat_matrix", "solve_flips"]
+
+# Samples that are searched where there are more than `n_search`.
+LARGE_SEARCH = 2_000
+# Of an even share, which a cluster of free size keeps at least.
+FLOOR = 0.1
+# Gains up to this are rounding errors; entries of hat matrices are at most one.
+ROUNDING = 1e-12
+# Most moves per sample, and most passes over them: searches end long before.
+MAX_MOVES = 100
+MAX_SWEEPS = 1_000
+# Rounds of shaking; each claims half as many samples as the one before.
+N_SHAKES = 20
+# What reg="auto" and gamma="auto" choose from, and on how many samples and starts.
+AUTO_WIDTHS = (0.25, 0.4, 0.6, 0.85, 1.2, 1.8)  # in mean distances
+AUTO_REGS = (2.0**-6, 0.125, 0.5, 2.0)
+AUTO_SAMPLES = 1_000
+AUTO_STARTS = 5
+
+
+# --- the estimator ------------------------------------------------------------------------------
+
+
+class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+    r"""Clusters that least-squares classifiers, one for each, tell apart with the least error.
+
+    For every labelling the classifiers and their error are known in closed form, and so is the
+    change of the error when one sample changes its cluster [1]_. The search moves one sample at a
+    time. So as not to end in the next best local minimum it shakes: clusters take turns in
+    claiming samples from the others, the least unwilling first, many at the beginning and ever
+    fewer.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    search : {"shaking", "steepest", "stochastic"}, default="shaking"
+        Algorithm 3 of the paper; or 2, which moves the sample that improves most; or 1, which
+        goes through the samples and moves each to where it fits best.
+    reg : float or "auto", default=1.0
+        Weight of the classifiers' norms, the paper's lambda. "auto" chooses without labels.
+    kernel : str or callable, default="rbf"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
+        function of two samples. For the linear kernel samples are centred.
+    gamma : float, {"auto", "scale", "mean", "median"} or tuple, default=("mean", 0.7)
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
+        mean distance of two samples as the width sigma, "median" with the median distance, and
+        ("mean", 0.5) with half of the mean distance. "auto" chooses a multiple of the mean
+        distance without labels.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    shares : {"free", "equal"} or array-like of shape (n_clusters,), default="free"
+        Sizes of the clusters as shares of all samples. "equal" and given shares are kept to the
+        sample. "free" shakes with equal shares and then lets samples move until none wants to,
+        but leaves each cluster a tenth of an even share.
+    min_size, max_size : int or None, default=None
+        Bounds on the numbers of samples of all clusters, instead of `shares`.
+    n_search : int, default=5000
+        Up to this many samples the search is exact on all. Beyond, it runs on a random sample of
+        at most 2,000, whose classifiers label the others.
+    n_components : int, default=200
+        Most features that stand for a kernel beyond `n_search` samples.
+    n_init : int, default=10
+        Number of random starts, of which the lowest objective is kept.
+    random_state : int, RandomState instance or None, default=None
+        Draws starts and samples; None draws the same ones each time.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of each sample, the largest cluster first; `predict` of the training data.
+    coef_ : array of shape (n_boundaries, n_features)
+        Weights of the classifiers, for the linear kernel; one row for two clusters.
+    intercept_ : array of shape (n_boundaries,)
+        Their offsets.
+    searched_ : ndarray of shape (n_searched,)
+        Indices of the samples that were searched exactly: all, up to `n_search`.
+    leave_one_out_scores_ : ndarray of shape (n_searched,) or (n_searched, n_clusters)
+        What the classifiers would say of each of these had it been left out, in closed form;
+        residuals are the targets, 1 in the own cluster and -1 elsewhere, less these. For two
+        clusters that of cluster 1.
+    objective_ : float
+        Sum of squared errors and weighted norms over the classifiers: smaller is better.
+    objectives_ : ndarray of shape (n_init,)
+        That of each start.
+    history_ : list of float
+        Lowest objective after each start.
+    gamma_, reg_ : float
+        Kernel coefficient (nan for kernels without one) and weight of norms that were used.
+    n_iter_ : int
+        Samples moved from the best start.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    MaximumMarginClustering : The same with the losses of support vector machines.
+
+    Notes
+    -----
+    The objective does not compare clusters of different sizes well: without any bound one cluster
+    could win all samples. "auto" ranks pairs of width and `reg` by stability, the mean agreement
+    of the results of five starts, times the gap, the mean advantage of the own cluster over the
+    next among the scores of `leave_one_out_scores_`, on at most 1,000 samples.
+
+    References
+    ----------
+    .. [1] T. Pahikkala, A. Airola, F. Gieseke, O. Kramer, "Unsupervised multi-class regularized
+       least-squares classification", ICDM 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import RegularizedLeastSquaresClustering
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = RegularizedLeastSquaresClustering(n_clusters=2).fit(X)
+    >>> model.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> model.predict([[0, 0], [12, 3]])
+    array([0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: dict = {
+        **BaseDiscriminativeClustering._parameter_constraints,
+        **KERNEL_CONSTRAINTS,
+        "search": [StrOptions({"shaking", "steepest", "stochastic"})],
+        "reg": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "gamma": [StrOptions({"auto"}), *GAMMA_CONSTRAINTS],
+        "shares": [StrOptions({"free", "equal"}), "array-like"],
+        "min_size": [Interval(Integral, 0, None, closed="left"), None],
+        "max_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_search": [Interval(Integral, 2, None, closed="left")],
+    }
+    _smaller_is_better = True
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        search="shaking",
+        reg=1.0,
+        kernel="rbf",
+        gamma=("mean", 0.7),
+        degree=3,
+        coef0=1,
+        shares="free",
+        min_size=None,
+        max_size=None,
+        n_search=5000,
+        n_components=200,
+        n_init=10,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.search = search
+        self.reg = reg
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.shares = shares
+        self.min_size = min_size
+        self.max_size = max_size
+        self.n_search = n_search
+        self.n_components = n_components
+        self.n_init = n_init
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; the kernel matrix where that is precomputed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(self._validate_X(X, reset=True))
+
+    # --- what the base asks for ---
+
+    def _prepare(self, X, sample_weight, progress, rng):
+        if self.random_state is None:  # the same clusters each time, unless chance is asked for
+            rng = np.random.RandomState(0)
+        self._check_precomputed(X)
+        sizes = Sizes.of(X.shape[0], self.n_clusters, self.shares, self.min_size, self.max_size)
+        rows, chosen = self._searched(X, rng)
+        self.reg_, self._kernel_params_ = self._resolved(rows, sizes, progress, rng)
+        K = self._kernel(rows, self._kernel_params_)
+        R = hat_matrix(K, self.reg_, certain=self._is_positive())
+        return LeastSquaresProblem(X, rows, chosen, R, sizes, rng)
+
+    def _is_positive(self):
+        """Whether the kernel is known to be positive semidefinite."""
+        return isinstance(self.kernel, str) and self.kernel not in ("precomputed", "sigmoid")
+
+    def _searched(self, X, rng):
+        """Samples that are searched exactly, and which they are; None if all."""
+        n_samples = X.shape[0]
+        if n_samples <= self.n_search:
+            rows = X.compute() if is_dask(X) else to_numpy(X)
+            return rows, None
+        if self.kernel == "precomputed":
+            raise ValueError(
+                f"kernel='precomputed' needs n_search >= {n_samples}, the number of samples, got "
+                f"{self.n_search}: the search cannot be extended without features."
+            )
+        size = min(self.n_search, LARGE_SEARCH)
+        chosen = np.sort(rng.permutation(n_samples)[:size])
+        if is_dask(X):
+            return X[chosen].compute(), chosen
+        if sp.issparse(X):
+            return X[chosen], chosen
+        return to_numpy(namespace_of(X)[0].take(X, like(chosen, X), axis=0)), chosen
+
+    def _kernel(self, rows, params):
+        """Kernel matrix of searched samples; the linear one of centred samples."""
+        check_fits_memory(rows.shape[0], remedy="use a smaller n_search")
+        if self.kernel == "precomputed":
+            return rows.astype(np.float64)
+        if self.kernel == "linear":
+            return np.asarray(centred_kernel(rows), dtype=np.float64)
+        if self.kernel == "rbf" and not sp.issparse(rows):  # keeps the digits of distances
+            rows = rows - rows.mean(axis=0)
+        K = kernel_matrix(rows, rows, kernel=self.kernel, params=params)
+        return np.asarray(K, dtype=np.float64)
+
+    def _resolved(self, rows, sizes, progress, rng):
+        """Weight of norms and parameters of the kernel, chosen if they are automatic."""
+        has_gamma = self.kernel in ("rbf", "poly", "sigmoid", "laplacian", "chi2")
+        choose_gamma = has_gamma and isinstance(self.gamma, str) and self.gamma == "auto"
+        params = {}
+        if self.kernel != "precomputed" and not callable(self.kernel):
+            rule = ("mean", 1.0) if isinstance(self.gamma, str) and self.gamma == "auto" else None
+            gamma = resolved_gamma(self.gamma if rule is None else rule, rows, None)
+            params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        if not choose_gamma and self.reg != "auto":
+            return float(self.reg), params
+        gammas = [params.get("gamma")]
+        if choose_gamma:
+            gammas = [params["gamma"] / width**2 for width in AUTO_WIDTHS]
+        regs = AUTO_REGS if self.reg == "auto" else (float(self.reg),)
+        return self._chosen(rows, params, gammas, regs, sizes, progress, rng)
+
+    def _chosen(self, rows, params, gammas, regs, sizes, progress, rng):
+        """The pair of stability times leave-one-out gap."""
+        n_rows = min(rows.shape[0], AUTO_SAMPLES)
+        drawn = np.sort(rng.permutation(rows.shape[0])[:n_rows])
+        some = rows[drawn][:, drawn] if self.kernel == "precomputed" else rows[drawn]
+        starts = [random_labels(sizes.scaled(n_rows), rng) for _ in range(AUTO_STARTS)]
+        task = progress.subtask("choice", len(gammas) * len(regs))
+        best = (-np.inf, float(regs[0]), params)
+        for gamma in gammas:
+            K = self._kernel(some, {**params, "gamma": gamma})
+            for reg in regs:
+                step = task.subtask("candidate", 0)
+                R = hat_matrix(K, reg, certain=self._is_positive())
+                score = stability_times_gap(R, starts, sizes.scaled(n_rows), self.search)
+                if score > best[0]:
+                    best = (score, reg, {**params, "gamma": gamma})
+                step.close()
+        task.close()
+        return best[1:]
+
+    def _n_restarts(self):
+        return 1  # starts share the matrix, and only the best is extended to all samples
+
+    def _n_tasks(self):
+        automatic = self.reg == "auto" or (isinstance(self.gamma, str) and self.gamma == "auto")
+        return 1 + int(automatic)
+
+    def _subtasks_of_restart(self):
+        return self.n_init
+
+    def _fit_once(self, problem, restart, progress, rng):
+        sizes = problem.sizes.scaled(len(problem.R))
+        found = []
+        iterations = progress.iterations(self.n_init)
+        for _ in iterations:
+            start = random_labels(sizes, problem.rng)
+            found.append(solve_flips(problem.R, start, sizes, search=self.search))
+            iterations.record(min(run.objective for run in found))
+        best = min(found, key=lambda run: run.objective)
+        boundaries = self._boundaries_of(problem, best)
+        labels = self._labels(problem.X, boundaries)
+        outcome = Outcome(
+            np.bincount(to_numpy(labels), minlength=self.n_clusters).astype(np.float64),
+            best,
+            np.array([run.objective for run in found]),
+        )
+        stopped = iterations.status is Status.STOPPED
+        status = Status.STOPPED if stopped else Status.CONVERGED
+        return SolverResult(
+            labels,
+            boundaries,
+            objective=best.objective,
+            history=iterations.history,
+            n_iter=max(1, best.n_moves),
+            status=Status.DEGENERATE if (outcome.weights == 0).any() else status,
+            partition=outcome,
+        )
+
+    def _boundaries_of(self, problem, found):
+        """The classifiers of a labelling, with offsets where its sizes would leave their bounds."""
+        targets = targets_of(found.labels, self.n_clusters)
+        if self.n_clusters == 2:
+            targets = targets[:, 1:]
+        coef, intercept = self._classifiers(problem, targets)
+        boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
+        scores = self._scores(problem.X, boundaries)
+        return replace(boundaries, intercept=intercept + problem.sizes.offsets(scores))
+
+    def _classifiers(self, problem, targets):
+        """Weights and offsets of ridge regressions, in the features that boundaries live in."""
+        self._feature_map = None
+        none = np.zeros(targets.shape[1])
+        if self.kernel == "linear":
+            coef = normals_of(problem.rows, problem.multipliers(targets, self.reg_))
+            return coef, -coef @ mean_of(problem.rows)
+        if problem.chosen is None:
+            self._feature_map = problem.kernel_map(self.kernel, self._kernel_params_)
+            return problem.multipliers(targets, self.reg_).T, none
+        self._feature_map = fit_kernel_map(
+            problem.rows,
+            kernel=self.kernel,
+            params=self._kernel_params_,
+            max_rank=self.n_components,
+        )
+        Z = np.asarray(self._feature_map(problem.rows), dtype=np.float64)
+        A = Z.T @ Z
+        A[np.diag_indices_from(A)] += self.reg_
+        return cho_solve(cho_factor(A), Z.T @ targets).T, none
+
+    def decision_function(self, X):
+        """One classifier's value for each cluster.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; their kernel with the training samples where that is precomputed.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,) or (n_samples, n_clusters)
+            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
+            the largest wins. All zero for one cluster. Lazy for a dask array.
+        """
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        if self.n_clusters == 1:
+            return self._boundaries.decision(X)
+        rule = ClassifierValues(self._feature_map, self._boundaries)
+        if is_dask(X):
+            from separatrix.distributed import lazy_rows
+
+            n_columns = None if self.n_clusters == 2 else self.n_clusters
+            return lazy_rows(rule, X, n_columns=n_columns, dtype=X.dtype)
+        check_same_namespace(X, self, attribute="intercept_", method="decision_function")
+        return map_rows(rule, X, width=self._width(self._boundaries))
+
+    def _predict_codes(self, X):
+        scores = self.decision_function(X)
+        if is_dask(scores):
+            drop = () if scores.ndim == 1 else 1
+            return scores.map_blocks(decoded, drop_axis=drop, dtype=np.int32)
+        return decoded(scores)
+
+    def _width(self, boundaries):
+        """Numbers that are made of each sample."""
+        return len(boundaries.coef) + (0 if self._feature_map is None else self._feature_map.rank)
+
+    def _scores(self, X, boundaries):
+        """Values of the classifiers at all samples."""
+        rule = ClassifierValues(self._feature_map, boundaries)
+        return join_rows(map_chunks(_apply, X, rule=rule, width=self._width(boundaries)))
+
+    def _labels(self, X, boundaries):
+        return decoded(self._scores(X, boundaries))
+
+    def _labels_of(self, result, problem):
+        return self._labels(problem.X, result.model)
+
+    def _attributes(self, problem, partition, order):
+        if problem is None:
+            self.reg_, self._kernel_params_ = np.nan, {}
+            return {"gamma_": np.nan, "objectives_": np.array([])}
+        scores = partition.best.leave_one_out(problem.R)[:, order]
+        chosen = problem.chosen
+        return {
+            "gamma_": float(self._kernel_params_.get("gamma", np.nan)),
+            "objectives_": partition.objectives,
+            "searched_": np.arange(len(scores)) if chosen is None else chosen,
+            "leave_one_out_scores_": scores[:, 1] if self.n_clusters == 2 else scores,
+        }
+
+
+def _apply(X, *, rule):
+    return rule(X)
+
+
+class ClassifierValues:
+    """Picklable map from a chunk of samples to the values of classifiers."""
+
+    def __init__(self, feature_map, boundaries):
+        self.feature_map = feature_map
+        self.boundaries = boundaries
+
+    def __call__(self, X):
+        features = X if self.feature_map is None else self.feature_map(X)
+        coef, intercept = self.boundaries.coef, self.boundaries.intercept
+        if len(coef) == 1:
+            return features @ like(coef[0], features) + float(intercept[0])
+        return features @ like(coef.T, features) + like(intercept, features)
+
+
+def decoded(scores):
+    """Clusters that go with values of the classifiers."""
+    xp, _ = namespace_of(scores)
+    labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
+    return xp.astype(labels, xp.int32)
+
+
+# --- the problem --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many samples clusters aim at, and how many they may have.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n_clusters,)
+        Sizes that shaking aims at.
+    least, most : ndarray of shape (n_clusters,)
+        Bounds.
+    """
+
+    targets: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of(cls, n_samples, n_clusters, shares, min_size, max_size):
+        """Sizes by the parameters of the estimator, which are checked."""
+        bounded = min_size is not None or max_size is not None
+        even = np.full(n_clusters, n_samples / n_clusters)
+        if not (isinstance(shares, str) and shares == "free"):
+            if bounded:
+                raise ValueError(
+                    f"min_size={min_size} and max_size={max_size} go with shares='free' only, got "
+                    f"shares={shares!r}; pass one or the other."
+                )
+            targets = even if isinstance(shares, str) else given_shares(shares, n_clusters)
+            targets = even if isinstance(shares, str) else n_samples * targets
+            return cls(targets, np.floor(targets + 1e-9), np.ceil(targets - 1e-9))
+        if not bounded:
+            floor = np.maximum(1, np.floor(FLOOR * even))
+            return cls(even, floor, np.full(n_clusters, float(n_samples)))
+        least = 0 if min_size is None else min_size
+        most = n_samples if max_size is None else max_size
+        check_feasible(n_samples, n_clusters, min_size, max_size)
+        return cls(even, np.full(n_clusters, float(least)), np.full(n_clusters, float(most)))
+
+    def scaled(self, n_samples):
+        """The same for a sample of the samples."""
+        ratio = n_samples / self.targets.sum()
+        if ratio == 1:
+            return self
+        least, most = np.floor(ratio * self.least), np.ceil(ratio * self.most)
+        return Sizes(ratio * self.targets, np.maximum(least, 1), most)
+
+    def offsets(self, scores):
+        """What to add to classifiers' values so that cluster sizes keep their bounds."""
+        scores = to_numpy(scores)
+        if scores.ndim == 2:
+            return balanced_offsets(scores, min_size=self.least, max_size=self.most).offsets
+        both = np.column_stack([-scores, scores])
+        found = balanced_offsets(both, min_size=self.least, max_size=self.most).offsets
+        return np.array([found[1] - found[0]]) / 2
+
+
+def given_shares(shares, n_clusters):
+    """Shares of clusters as an array, or an error."""
+    shares = np.asarray(shares, dtype=np.float64)
+    if shares.shape != (n_clusters,):
+        raise ValueError(
+            f"shares has shape {shares.shape} but n_clusters={n_clusters}; pass one share per "
+            "cluster."
+        )
+    if not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"shares must be positive and sum to 1, got {shares} with sum {shares.sum():.6g}; "
+            "divide them by their sum."
+        )
+    return shares / shares.sum()
+
+
+def check_feasible(n_samples, n_clusters, min_size, max_size):
+    """Refuse bounds that no sizes meet."""
+    if min_size is not None and n_clusters * min_size > n_samples:
+        raise ValueError(
+            f"min_size={min_size} is infeasible: n_clusters={n_clusters} needs "
+            f"{n_clusters * min_size} samples, got {n_samples}."
+        )
+    if max_size is not None and n_clusters * max_size < n_samples:
+        raise ValueError(
+            f"max_size={max_size} is infeasible: n_clusters={n_clusters} has room for "
+            f"{n_clusters * max_size} samples, got {n_samples}."
+        )
+    if min_size is not None and max_size is not None and min_size > max_size:
+        raise ValueError(f"min_size={min_size} must not exceed max_size={max_size}.")
+
+
+@dataclass(frozen=True)
+class LeastSquaresProblem:
+    """What starts share.
+
+    Attributes
+    ----------
+    X : array
+        All samples.
+    rows : ndarray or sparse matrix
+        Those that are searched.
+    chosen : ndarray of int or None
+        Which they are; None if all.
+    R : ndarray of shape (n_rows, n_rows)
+        Hat matrix of ridge regression on them.
+    sizes : Sizes
+        Of all samples.
+    rng : RandomState
+        Draws starts.
+    """
+
+    X: Any
+    rows: Any
+    chosen: Any
+    R: np.ndarray
+    sizes: Sizes
+    rng: Any
+
+    def multipliers(self, targets, reg):
+        """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
+        return (targets - self.R @ targets) / reg
+
+    def kernel_map(self, kernel, params):
+        """Map of samples to their kernel with all searched ones."""
+        if kernel == "precomputed":
+            return KernelMap("precomputed", {}, np.arange(self.rows.shape[0]))
+        return KernelMap.of(self.rows, kernel=kernel, params=params)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Cluster sizes, the best search and the objectives of all."""
+
+    weights: np.ndarray
+    best: Any
+    objectives: np.ndarray
+
+
+def mean_of(rows):
+    """Mean of dense or sparse rows."""
+    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+
+
+def centred_kernel(rows):
+    """Inner products of rows less their mean, which sparse rows are not made dense for."""
+    if not sp.issparse(rows):
+        rows = rows - mean_of(rows)
+        return rows @ rows.T
+    K = (rows @ rows.T).toarray()
+    means = K.mean(axis=1)
+    return K - means[:, None] - means + means.mean()
+
+
+def normals_of(rows, multipliers):
+    """Weights of features from multipliers of the rows less their mean; one row each."""
+    mean = mean_of(rows)
+    if sp.issparse(rows):
+        return np.asarray(rows.T @ multipliers - np.outer(mean, multipliers.sum(axis=0))).T
+    return ((rows - mean).T @ multipliers).T
+
+
+def hat_matrix(K, reg, *, certain=True):
+    """Matrix of ridge regression without intercept that turns targets into fitted values.
+
+    R = K (K + reg I)^-1, (12) of the paper, here by a Cholesky factor instead of the paper's
+    eigendecomposition.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Kernel matrix.
+    reg : float
+        Weight of norms.
+    certain : bool, default=True
+        Whether the kernel is certain to be positive semidefinite; otherwise that is checked.
+
+    Returns
+    -------
+    R : ndarray of shape (n_samples, n_samples)
+        Symmetric.
+    """
+    n_samples = len(K)
+    strengths = [reg] if certain else [1e-7 * max(np.abs(np.diag(K)).max(), 1e-300), reg]
+    for strength in strengths:
+        H = np.array(K, order="F")
+        H[np.diag_indices(n_samples)] += strength
+        try:
+            factor = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            raise ValueError(
+                "kernel is not positive semidefinite: its matrix has eigenvalues below "
+                f"{-strength:.3g}. Use a valid kernel, such as 'rbf'."
+            ) from None
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    R = np.tril(inverse, -1)
+    R += R.T
+    R[np.diag_indices(n_samples)] += np.diag(inverse)
+    R *= -reg
+    R[np.diag_indices(n_samples)] += 1.0
+    return np.ascontiguousarray(R)
+
+
+# --- the search ---------------------------------------------------------------------------------
+
+
+def targets_of(labels, n_clusters):
+    """Targets of the classifiers, (8) of the paper: 1 in the own cluster, -1 elsewhere."""
+    return 2.0 * (labels[:, None] == np.arange(n_clusters)) - 1
+
+
+def random_labels(sizes, rng):
+    """Labels at random, as many of each as its target says."""
+    ends = np.round(np.cumsum(sizes.targets)).astype(np.intp)
+    labels = np.searchsorted(ends, np.arange(ends[-1]), side="right")
+    return rng.permutation(labels)
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Clusters.
+    sums : ndarray of shape (n_clusters, n_samples)
+        The hat matrix summed over the samples of each cluster.
+    objective : float
+        The criterion, (10) of the paper.
+    n_moves : int
+        Samples moved.
+    """
+
+    labels: np.ndarray
+    sums: np.ndarray
+    objective: float
+    n_moves: int
+
+    def leave_one_out(self, R):
+        """Values that classifiers would give each sample had it been left out."""
+        targets = targets_of(self.labels, len(self.sums))
+        fitted = 2 * self.sums.T - self.sums.sum(axis=0)[:, None]
+        return targets - (targets - fitted) / (1 - np.diag(R))[:, None]
+
+
+def solve_flips(R, labels, sizes, *, search):
+    r"""Improve labels by moving one sample at a time.
+
+    .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
+
+    is (10) of the paper, with Lemma 1 put right: it has 1 where n belongs. Written with cluster
+    indicators :math:`e_h` it is :math:`kn + (4 - k) 1^\top R 1 - 4 \sum_h e_h^\top R e_h`. Moving
+    sample j from cluster c to d lowers it by :math:`8 (T_{dj} - T_{cj} + R_{jj})` with
+    :math:`T_h = R e_h`, so each of the candidates costs O(1), and a move two rows of R.
+
+    Parameters
+    ----------
+    R : ndarray of shape (n_samples, n_samples)
+        Hat matrix.
+    labels : ndarray of shape (n_samples,)
+        Where to start.
+    sizes : Sizes
+        What shaking aims at, and the bounds that later moves keep.
+    search : {"shaking", "steepest", "stochastic"}
+        Algorithm 3, 2 or 1. Algorithm 3 is followed by Algorithm 2 within the bounds, so that no
+        single move is left that would improve.
+
+    Returns
+    -------
+    found : Flips
+    """
+    n_clusters = len(sizes.targets)
+    labels = labels.astype(np.int64)
+    sums = np.ascontiguousarray((labels == np.arange(n_clusters)[:, None]).astype(float) @ R)
+    counts = np.bincount(labels, minlength=n_clusters).astype(np.int64)
+    least, most = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    n_moves = 0
+    if search == "shaking":
+        n_moves += _shake(R, sums, labels, counts, sizes.targets, N_SHAKES)
+    if search == "stochastic":
+        n_moves += _sweep(R, sums, labels, counts, least, most, MAX_SWEEPS)
+    else:
+        n_moves += _descend(R, sums, labels, counts, least, most, MAX_MOVES * len(labels))
+    own = sums[labels, np.arange(len(labels))].sum()
+    objective = n_clusters * len(labels) + (4 - n_clusters) * sums.sum() - 4 * own
+    return Flips(labels, sums, float(objective), int(n_moves))
+
+
+@njit
+def _move(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    j,
+    d,
+):
+    """Move sample j to cluster d."""
+    c = labels[j]
+    for i in range(R.shape[0]):
+        sums[c, i] -= R[j, i]
+        sums[d, i] += R[j, i]
+    counts[c] -= 1
+    counts[d] += 1
+    labels[j] = d
+
+
+@njit
+def _shake(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    targets,  # IN
+    n_shakes,
+):
+    """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster."""
+    n_samples = R.shape[0]
+    n_clusters = counts.shape[0]
+    n_moves = 0
+    for shake in range(n_shakes + 1):
+        for d in range(n_clusters):
+            n_claimed = int(targets[d] / 2.0**shake + targets[d] - counts[d] + 1e-9)
+            for _ in range(n_claimed):
+                best, chosen = -np.inf, -1
+                for j in range(n_samples):
+                    c = labels[j]
+                    if c != d:
+                        gain = sums[d, j] - sums[c, j] + R[j, j]
+                        if gain > best:
+                            best, chosen = gain, j
+                if chosen < 0:
+                    break
+                _move(R, sums, labels, counts, chosen, d)
+                n_moves += 1
+    return n_moves
+
+
+@njit
+def _descend(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    least,  # IN
+    most,  # IN
+    max_moves,
+):
+    """Algorithm 2 within bounds on sizes: the move that improves most, until there is none."""
+    n_samples = R.shape[0]
+    n_clusters = counts.shape[0]
+    for n_moves in range(max_moves):
+        best, chosen, target = ROUNDING, -1, -1
+        for j in range(n_samples):
+            c = labels[j]
+            if counts[c] <= least[c]:
+                continue
+            for d in range(n_clusters):
+                if d != c and counts[d] < most[d]:
+                    gain = sums[d, j] - sums[c, j] + R[j, j]
+                    if gain > best:
+                        best, chosen, target = gain, j, d
+        if chosen < 0:
+            return n_moves
+        _move(R, sums, labels, counts, chosen, target)
+    return max_moves
+
+
+@njit
+def _sweep(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    least,  # IN
+    most,  # IN
+    max_sweeps,
+):
+    """Algorithm 1 within bounds on sizes: each sample in turn goes where it fits best."""
+    n_samples = R.shape[0]
+    n_clusters = counts.shape[0]
+    n_moves = 0
+    for _ in range(max_sweeps):
+        moved = False
+        for j in range(n_samples):
+            c = labels[j]
+            if counts[c] <= least[c]:
+                continue
+            best, target = ROUNDING, -1
+            for d in range(n_clusters):
+                if d != c and counts[d] < most[d]:
+                    gain = sums[d, j] - sums[c, j] + R[j, j]
+                    if gain > best:
+                        best, target = gain, d
+            if target >= 0:
+                _move(R, sums, labels, counts, j, target)
+                moved = True
+                n_moves += 1
+        if not moved:
+            break
+    return n_moves
+
+
+# --- choosing without labels --------------------------------------------------------------------
+
+
+def stability_times_gap(R, starts, sizes, search):
+    """How well starts agree, times how clearly samples belong to their clusters when left out."""
+    found = [solve_flips(R, start, sizes, search=search) for start in starts]
+    pairs = combinations([run.labels for run in found], 2)
+    stability = np.mean([adjusted_rand_score(a, b) for a, b in pairs])
+    best = min(found, key=lambda run: run.objective)
+    scores = best.leave_one_out(R)
+    rows = np.arange(len(scores))
+    own = scores[rows, best.labels]
+    scores[rows, best.labels] = -np.inf
+    gap = np.mean(own - scores.max(axis=1)) / 2
+    return max(stability, 0.0) * max(gap, 0.0)
