@@ -48,6 +48,9 @@ SMOOTHING_STEPS = 2
 # many of them are followed to the end.
 SCREENING_UPDATES = 5
 PROMISING_STARTS = 5
+# Starts of Algorithm 1: so many eigenvectors at most, with eigenvalues so close to the second.
+PAPER_STARTS = 10
+PAPER_CLOSENESS = 1e-4
 # Change of responses and multiplier at which Algorithm 1 of the paper stops.
 SQP_TOL = 1e-6
 # Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
@@ -207,8 +210,9 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         None leaves it free.
     solver : {"sphere", "sqp"}, default="sphere"
         Improve signs and responses in turn, each at best, so that the objective never rises; or
-        the paper's Algorithm 1, which breaks off when its multiplier leaves its range. Both for
-        two clusters.
+        the paper's Algorithm 1 from the paper's starts, the eigenvectors whose eigenvalues lie
+        within 1e-4 of the second, which breaks off when its multiplier leaves its range. Both
+        for two clusters.
     multiway : {"orthogonal", "bisection"}, default="orthogonal"
         For more than two clusters: responses to all of them at once, in orthogonal columns, or
         repeated splits in two.
@@ -493,9 +497,13 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         solve = {"sphere": solve_sphere, "sqp": solve_sqp}[self.solver]
         responder = responder_of(form, self.response_bound, dense=self.solver == "sqp")
         reg = self._resolved_reg(responder)
+        if self.solver == "sqp":
+            starts = starts_near_second(responder.free)
+        else:
+            starts = responder.starts(self.n_init, reg, rng)
         return solve(
             responder,
-            responder.starts(self.n_init, reg, rng),
+            starts,
             reg=reg,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -506,7 +514,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         if self.n_clusters > 2:
             return None if self.multiway == "bisection" else self.n_init + 1
         # those of Algorithm 1 are its starts
-        return self.max_iter if self.solver == "sphere" else self.n_init + LOW_VECTORS
+        return self.max_iter if self.solver == "sphere" else PAPER_STARTS
 
     def _labels_of(self, result, problem):
         return decoded(result.model.scores)
@@ -800,6 +808,14 @@ class DenseResponder:
 def cut_signs(vectors):
     """Starting signs: columns of `vectors` cut at their means, (9) of the paper."""
     return signs_of(vectors - vectors.mean(axis=0))
+
+
+def starts_near_second(spectrum):
+    """The paper's starts: eigenvectors whose eigenvalues are close to the second, ten at most."""
+    second = min(1, len(spectrum.values) - 1)
+    near = np.abs(spectrum.values - spectrum.values[second]) < PAPER_CLOSENESS
+    near[:second] = False
+    return cut_signs(spectrum.vectors[:, np.flatnonzero(near)[:PAPER_STARTS]])
 
 
 def spread_of(values):
