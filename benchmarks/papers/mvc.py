@@ -23,11 +23,12 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler, normalize
 
 from separatrix import MaximumVolumeClustering
-from separatrix.criteria.volume import RHO, cut_signs, run_sqp
+from separatrix.criteria.volume import RHO, run_sqp
 from separatrix.datasets import make_two_circles, make_two_gaussians, make_two_moons
 from separatrix.forms import Spectrum, form_of
 from separatrix.graphs import laplacian, similarity_graph
 from separatrix.metrics import clustering_error
+from separatrix.responders import cut_signs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load, pair

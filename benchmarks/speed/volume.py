@@ -99,8 +99,8 @@ def main():
     for name, make in (("moons", moons), ("blobs", blobs)):
         rows = same_graph(name, *make(arguments.samples), ("arpack",))
         print(
-            f"promised: at most {TIME_LIMIT} times arpack's time, now {rows[0][1] / rows[1][1]:.2f};"
-            f" at most {GIGABYTES} GB; error no higher"
+            f"promised: at most {TIME_LIMIT} times arpack's time, "
+            f"now {rows[0][1] / rows[1][1]:.2f}; at most {GIGABYTES} GB; error no higher"
         )
     for name, make in (("moons", moons), ("blobs", blobs)):
         same_graph(name, *make(arguments.samples // 10), ("arpack", "lobpcg", "amg"))

@@ -15,20 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix import MaximumVolumeClustering
+from separatrix import MaximumVolumeClustering, responders
 from separatrix.criteria import volume
 from separatrix.criteria.volume import (
-    DenseResponder,
-    GraphResponder,
-    LowSpectrum,
     limit_matrix,
-    responder_of,
     run_sqp,
     solve_sphere,
     solve_sqp,
     sqp_step,
 )
 from separatrix.forms import MATRICES, Spectrum, form_of
+from separatrix.responders import DenseResponder, GraphResponder, LowSpectrum, responder_of
 from separatrix.result import Progress, Status
 from separatrix.stability import clustering_error_bound, finite_sample_stability
 
@@ -87,7 +84,7 @@ def dense_responder(Q, bound):
 
 
 def solved(responder, reg, *, solve=solve_sphere, n_init=20, max_iter=200, seed=0):
-    starts = responder.starts(n_init, reg, np.random.RandomState(seed))
+    starts = responder.candidates(n_init, reg, np.random.RandomState(seed))
     return solve(responder, starts, reg=reg, max_iter=max_iter, tol=0.0, progress=Progress())
 
 
@@ -434,7 +431,7 @@ def test_each_start_has_a_history_that_never_rises():
     rng = np.random.default_rng(0)
     Q = form_of(random_similarities(rng, 40), "normalized", 0.0).Q
     responder = dense_responder(Q, 0.0)
-    starts = responder.starts(20, 50.0, np.random.RandomState(0))
+    starts = responder.candidates(20, 50.0, np.random.RandomState(0))
     lasts, longest = [], 0
     for start in starts.T:
         result = solve_sphere(
@@ -483,7 +480,7 @@ def test_starts_are_eigenvectors_cut_at_their_means(name, bound):
     basis = np.eye(25) if bound is None else null_space(np.ones((1, 25)))
     vectors = basis @ np.linalg.eigh(basis.T @ form.Q @ basis)[1]
     first = int(bound is None and form.is_laplacian)
-    starts = DenseResponder(form, bound).starts(30, 1.0, np.random.RandomState(0))
+    starts = DenseResponder(form, bound).candidates(30, 1.0, np.random.RandomState(0))
     assert starts.shape == (25, 39)
     assert set(np.unique(starts)) == {-1.0, 1.0}
     for start, vector in zip(starts.T[:9], vectors.T[first:], strict=False):
@@ -651,7 +648,7 @@ def test_an_unknown_limit_is_refused():
 @pytest.fixture
 def no_dense(monkeypatch):
     """Sparse graphs of any size go to the multigrid solver."""
-    monkeypatch.setattr(volume, "DENSE_SAMPLES", 3)
+    monkeypatch.setattr(responders, "DENSE_SAMPLES", 3)
 
 
 def both_paths(monkeypatch, X, **params):
@@ -659,7 +656,7 @@ def both_paths(monkeypatch, X, **params):
     model = MaximumVolumeClustering(random_state=0, **params)
     dense = clone(model).fit(X)
     with monkeypatch.context() as patch:
-        patch.setattr(volume, "DENSE_SAMPLES", 3)
+        patch.setattr(responders, "DENSE_SAMPLES", 3)
         form = form_of(dense.affinity_matrix_, model.matrix, 0.0)
         assert isinstance(responder_of(form, model.response_bound), GraphResponder)
         return dense, clone(model).fit(X)
@@ -702,7 +699,7 @@ def test_coarse_graphs_lead_to_the_same_clusters(monkeypatch, no_dense, matrix):
     X, _ = moons(2_000)
     model = MaximumVolumeClustering(matrix=matrix, random_state=0)
     whole = clone(model).fit(X)
-    monkeypatch.setattr(volume, "COARSE_NODES", 300)
+    monkeypatch.setattr(responders, "COARSE_NODES", 300)
     merged = clone(model).fit(X)
     assert np.mean(merged.labels_ != whole.labels_) < 0.01
     assert merged.reg_ == pytest.approx(whole.reg_, rel=0.3)
@@ -743,7 +740,7 @@ def parts(sizes, seed=0, between=0.0):
 @pytest.mark.parametrize("matrix", ["normalized", "unnormalized"])
 @pytest.mark.parametrize("sizes", [[20, 20], [30, 12]])
 def test_two_parts_are_the_two_clusters(monkeypatch, sizes, matrix, dense_samples):
-    monkeypatch.setattr(volume, "DENSE_SAMPLES", dense_samples)
+    monkeypatch.setattr(responders, "DENSE_SAMPLES", dense_samples)
     W, groups = parts(sizes)
     for kind in (np.array, sparse.csr_array):
         model = MaximumVolumeClustering(affinity="precomputed", matrix=matrix, random_state=0)
@@ -754,7 +751,7 @@ def test_two_parts_are_the_two_clusters(monkeypatch, sizes, matrix, dense_sample
 @pytest.mark.parametrize("multiway", ["orthogonal", "bisection"])
 @pytest.mark.parametrize("matrix", ["normalized", "unnormalized"])
 def test_several_parts_are_the_clusters(monkeypatch, matrix, multiway, dense_samples):
-    monkeypatch.setattr(volume, "DENSE_SAMPLES", dense_samples)
+    monkeypatch.setattr(responders, "DENSE_SAMPLES", dense_samples)
     for sizes in ([15, 12, 9], [20, 14, 10, 8, 6]):
         W, groups = parts(sizes)
         model = MaximumVolumeClustering(
@@ -766,7 +763,7 @@ def test_several_parts_are_the_clusters(monkeypatch, matrix, multiway, dense_sam
 
 @pytest.mark.parametrize("dense_samples", [3, 1500])
 def test_two_clusters_of_several_parts_cut_none(monkeypatch, dense_samples):
-    monkeypatch.setattr(volume, "DENSE_SAMPLES", dense_samples)
+    monkeypatch.setattr(responders, "DENSE_SAMPLES", dense_samples)
     W, groups = parts([12, 12, 12, 12])
     model = MaximumVolumeClustering(affinity="precomputed", reg=1e4, random_state=0)
     labels = model.fit_predict(sparse.csr_array(W))

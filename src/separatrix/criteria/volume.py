@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,13 +13,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from separatrix._sklearn import Interval, StrOptions, fit_context, one_blas_thread
 from separatrix.base import BaseClustering
 from separatrix.chunks import is_dask
+from separatrix.criteria.volume_models import Rotated, Split, Tree, TwoSided, decoded
 from separatrix.features import GAMMA_CONSTRAINTS, resolved_gamma
-from separatrix.forms import MATRICES, Form, Spectrum, form_of
-from separatrix.graphs import check_similarity, components, row_hashes, similarity_graph
+from separatrix.forms import MATRICES, Form, form_of
+from separatrix.graphs import check_similarity, row_hashes, similarity_graph
 from separatrix.kernels import check_fits_memory
-from separatrix.multilevel import GraphHierarchy
+from separatrix.responders import (
+    DENSE_SAMPLES,
+    LOW_VECTORS,
+    PAPER_STARTS,
+    DenseResponder,
+    LowSpectrum,
+    responder_of,
+    signs_of,
+    starts_near_second,
+)
 from separatrix.result import Progress, SolverResult, Status
-from separatrix.sphere import minimize_on_sphere, second_minimum_on_sphere
 from separatrix.stability import clustering_error_bound, finite_sample_stability
 
 __all__ = [
@@ -34,29 +42,10 @@ __all__ = [
 # reg="auto" is this times sqrt(n) over the distance from the first to the ninth nontrivial
 # eigenvalue.
 RHO = 2.0
-# Eigenvectors that starts are made of.
-LOW_VECTORS = 9
-# Up to this many samples all eigenvectors of a sparse graph's matrix are cheap.
-DENSE_SAMPLES = 1_500
-# Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes, by
-# at most so many updates, which cost little there.
-COARSE_NODES = 5_000
+# Most updates on a coarse graph, where they cost little.
 COARSE_UPDATES = 300
-# Solutions of a linear system that turn a coarse eigenvector into one of the whole graph.
-SMOOTHING_STEPS = 2
-# Updates of the signs on a simpler matrix, which sort out the starts on a large graph, and how
-# many of them are followed to the end.
-SCREENING_UPDATES = 5
-PROMISING_STARTS = 5
-# Starts of Algorithm 1: so many eigenvectors at most, with eigenvalues so close to the second.
-PAPER_STARTS = 10
-PAPER_CLOSENESS = 1e-4
 # Change of responses and multiplier at which Algorithm 1 of the paper stops.
 SQP_TOL = 1e-6
-# Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
-LEAST_GAP = 0.05
-# Weight of the links that join the components of a graph, as a share of its mean degree.
-BRIDGE = 1e-6
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -500,7 +489,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         if self.solver == "sqp":
             starts = starts_near_second(responder.free)
         else:
-            starts = responder.starts(self.n_init, reg, rng)
+            starts = starting_signs(responder, self.n_init, reg, rng)
         return solve(
             responder,
             starts,
@@ -621,17 +610,6 @@ def extended(graph, X, responses, to_new):
     return scores
 
 
-def decoded(scores):
-    """Clusters that go with responses."""
-    labels = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-    return labels.astype(np.int32)
-
-
-def signs_of(responses):
-    """Signs of responses; zero counts as negative, as it does for labels."""
-    return np.where(responses > 0, 1.0, -1.0)
-
-
 def limit_matrix(method, K, *, after=None):
     r"""Matrix Q with which a large `reg` turns maximum volume clustering into another method.
 
@@ -674,367 +652,28 @@ def limit_matrix(method, K, *, after=None):
     return Q
 
 
-# --- best responses to given signs --------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Responses:
-    """Responses of length one, one column per start, with their multipliers.
-
-    They solve ``reg * Q @ h - eta * h - signs = omega``.
-    """
-
-    h: np.ndarray
-    eta: np.ndarray
-    omega: np.ndarray
-
-    def column(self, start):
-        """Responses and multipliers of one start."""
-        return self.h[:, start], float(self.eta[start]), float(self.omega[start])
-
-
-def responder_of(form, bound, *, dense=False):
-    """The way to best responses that suits a form."""
-    if bound is not None and bound >= form.n_samples**0.5:
-        bound = None  # no responses of length one have a larger sum
-    small = form.n_samples <= DENSE_SAMPLES
-    if dense or small or not sp.issparse(form.W) or not form.is_laplacian:
-        return DenseResponder(form, bound)
-    return GraphResponder.of(form, bound)
-
-
-class DenseResponder:
-    """Best responses by eigendecompositions of the whole matrix.
-
-    Parameters
-    ----------
-    form : Form
-        The matrix.
-    bound : float or None
-        Largest absolute sum of responses.
-    """
-
-    def __init__(self, form, bound):
-        self.form = form
-        self.bound = bound
-        self.Q = form.Q.toarray() if sp.issparse(form.Q) else form.Q
-
-    @cached_property
-    def free(self):
-        """Spectrum of Q."""
-        return Spectrum.of(self.Q)
-
-    @cached_property
-    def balanced(self):
-        """Spectrum of Q on vectors that sum to zero."""
-        return Spectrum.balanced(self.Q)
-
-    @cached_property
-    def low(self):
-        """The smallest eigenvalues and eigenvectors that tell samples apart."""
-        if self.bound is not None:
-            values, vectors = self.balanced.values, self.balanced.vectors
-        else:
-            # the first one of a graph has no sign change
-            first = int(self.form.is_laplacian or self.form.name == "dissimilarity")
-            values, vectors = self.free.values[first:], self.free.vectors[:, first:]
-        return Spectrum(values[:LOW_VECTORS], vectors[:, :LOW_VECTORS])
-
-    @property
-    def scale(self):
-        """What an automatic `reg` goes by: how far the low eigenvalues lie apart."""
-        return spread_of(self.low.values)
-
-    def starts(self, n_random, reg, rng):
-        """Eigenvectors and random combinations of them, cut at their means."""
-        return cut_signs(with_combinations(self.low.vectors, n_random, rng))
-
-    def respond(self, signs, reg, previous=None):
-        """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum."""
-        if self.bound == 0:
-            return self._with_sum(signs, reg, 0.0)
-        x, eta = minimize_on_sphere(reg * self.free.values, self.free.vectors.T @ signs)
-        found = Responses(self.free.vectors @ x, eta, np.zeros_like(eta))
-        if self.bound is None:
-            return found
-        outside = np.abs(found.h.sum(axis=0)) > self.bound
-        if outside.any():
-            bounded = self._bounded(signs[:, outside], reg)
-            for name in ("h", "eta", "omega"):
-                getattr(found, name)[..., outside] = getattr(bounded, name)
-        return found
-
-    def _bounded(self, signs, reg):
-        """Best responses within the bound, where the best of all are not.
-
-        They are at one of its ends or, rarely, the second local minimum on the sphere.
-        """
-        x, eta = second_minimum_on_sphere(reg * self.free.values, self.free.vectors.T @ signs)
-        second = Responses(self.free.vectors @ x, eta, np.zeros_like(eta))
-        options = [self._with_sum(signs, reg, total) for total in (-self.bound, self.bound)]
-        costs = [self.quadratic(signs, option.h, reg) for option in (*options, second)]
-        costs[2][~(np.abs(second.h.sum(axis=0)) <= self.bound)] = np.inf  # or there is none
-        best = np.argmin(costs, axis=0)
-        return Responses(
-            *(
-                np.choose(best, [getattr(option, name) for option in (*options, second)])
-                for name in ("h", "eta", "omega")
-            )
-        )
-
-    def _with_sum(self, signs, reg, total):
-        """Best responses among those of a given sum.
-
-        Their mean is known, and what is left is a problem on vectors that sum to zero.
-        """
-        n_samples = len(signs)
-        mean = total / n_samples
-        values, vectors = self.balanced.values, self.balanced.vectors
-        targets = signs - reg * mean * self.Q.sum(axis=1)[:, None]
-        radius = (1 - total * mean) ** 0.5
-        x, eta = minimize_on_sphere(reg * values, vectors.T @ targets, radius)
-        h = vectors @ x + mean
-        return Responses(h, eta, (reg * (self.Q @ h) - eta * h - signs).mean(axis=0))
-
-    def quadratic(self, signs, h, reg):
-        """The function that responses minimise."""
-        return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * (signs * h).sum(axis=0)
-
-    def objective(self, h, reg):
-        """The criterion, (4) of the paper."""
-        return self.quadratic(signs_of(h), h, reg)
-
-
-def cut_signs(vectors):
-    """Starting signs: columns of `vectors` cut at their means, (9) of the paper."""
-    return signs_of(vectors - vectors.mean(axis=0))
-
-
-def starts_near_second(spectrum):
-    """The paper's starts: eigenvectors whose eigenvalues are close to the second, ten at most."""
-    second = min(1, len(spectrum.values) - 1)
-    near = np.abs(spectrum.values - spectrum.values[second]) < PAPER_CLOSENESS
-    near[:second] = False
-    return cut_signs(spectrum.vectors[:, np.flatnonzero(near)[:PAPER_STARTS]])
-
-
-def spread_of(values):
-    """Difference of the last and the first of ascending eigenvalues, at least a rounding error.
-
-    Only differences count: a multiple of I in the matrix changes nothing on the sphere.
-    """
-    values = np.asarray(values)
-    if len(values) == 0:
-        return 1.0
-    rounding = np.finfo(np.float64).eps * np.abs(values).max()
-    return float(max(values[-1] - values[0], rounding)) or 1.0
-
-
-def with_combinations(vectors, n_random, rng):
-    """Columns of `vectors` and random combinations of them, in which the first ones prevail."""
-    n_vectors = vectors.shape[1]
-    mix = rng.standard_normal((n_vectors, n_random)) / np.arange(1, n_vectors + 1)[:, None]
-    return np.hstack([vectors, vectors @ mix])
-
-
-class GraphResponder:
-    """Best responses by multigrid on a sparse graph; one start at a time.
-
-    A large graph is clustered first in coarse form, where merged samples are one node. A node's
-    response stands for those of its samples, so that its weight in the criterion is no longer one.
-
-    Parameters
-    ----------
-    form : Form
-        A Laplacian, that of the samples.
-    bound : float or None
-        Largest absolute weighted sum of responses.
-    hierarchy : GraphHierarchy
-        The graph.
-    weights : ndarray of shape (n_nodes,)
-        Weights of the nodes.
-    """
-
-    # of the length of responses, and of the residuals of linear systems
-    LENGTH_TOL = 0.01
-    SOLVE_TOL = 1e-3
-    MAX_SHIFTS = 6
-
-    def __init__(self, form, bound, hierarchy, weights):
-        self.form = form
-        self.bound = bound
-        self._hierarchy = hierarchy
-        self._weights = weights
-        self._to_signs = self._to_weights = None
-
-    @classmethod
-    def of(cls, form, bound):
-        """Responses of all samples."""
-        hierarchy = GraphHierarchy(joined_components(form.W), normalized=form.name == "normalized")
-        return cls(form, bound, hierarchy, np.ones(form.n_samples))
-
-    @cached_property
-    def _coarse(self):
-        """The same for the merged samples of a coarser graph, and which node each belongs to."""
-        if len(self._weights) <= COARSE_NODES:
-            return None, None
-        hierarchy, aggregates = self._hierarchy.coarser(COARSE_NODES)
-        pulls = np.bincount(aggregates, self._weights * self._hierarchy.roots)
-        weights = pulls / hierarchy.roots
-        return GraphResponder(self.form, self.bound, hierarchy, weights), aggregates
-
-    @cached_property
-    def low(self):
-        """The smallest eigenvalues and eigenvectors that tell samples apart."""
-        coarse, _ = self._coarse
-        values, vectors = self._hierarchy.eigenpairs(LOW_VECTORS if coarse is None else 1)
-        return Spectrum(values + self.form.lift, vectors)
-
-    @cached_property
-    def scale(self):
-        """What an automatic `reg` goes by: how far the low eigenvalues lie apart.
-
-        A large graph has the last of them from the coarse graph's eigenvector, smoothed.
-        """
-        coarse, aggregates = self._coarse
-        if coarse is None:
-            return spread_of(self.low.values)
-        hierarchy = self._hierarchy
-        x = (coarse.low.vectors[:, -1] / coarse._hierarchy.roots)[aggregates] * hierarchy.roots
-        shift = float(coarse.low.values[-1])
-        for _ in range(SMOOTHING_STEPS):
-            x = hierarchy.solve(x, shift, start=x / shift, tol=0.01)
-            for known in (hierarchy.roots, self.low.vectors[:, 0]):
-                x -= known * (known @ x / (known @ known))
-        last = x @ hierarchy.matvec(x) / (x @ x) + self.form.lift
-        return spread_of([self.low.values[0], max(last, self.low.values[0])])
-
-    def starts(self, n_random, reg, rng):
-        """Signs of the most promising eigenvector or combination, on a coarse graph improved."""
-        coarse, aggregates = self._coarse
-        if coarse is not None:
-            return coarse.starts(n_random, reg * self.scale / coarse.scale, rng)[aggregates]
-        candidates = self._screened(with_combinations(self.low.vectors, n_random, rng), reg)
-        found = [
-            solve_sphere(
-                self,
-                candidates[:, [start]],
-                reg=reg,
-                max_iter=COARSE_UPDATES,
-                tol=0.0,
-                progress=Progress(),
-            )
-            for start in range(candidates.shape[1])
-        ]
-        best = min(found, key=lambda result: result.objective)
-        return signs_of(best.model.h)[:, None]
-
-    def _screened(self, vectors, reg):
-        """Signs of the most promising of some starts, tried on a simpler matrix.
-
-        Its eigenvalues are all equal but the lowest. Starts that lead to the same count once.
-        """
-        U, weights = self.low.vectors, self._weights[:, None]
-        rest_level = max(self.form.mean_eigenvalue, self.low.values[-1])
-        values = reg * np.append(self.low.values, rest_level)
-        signs = cut_signs(vectors)
-        for _ in range(SCREENING_UPDATES):
-            targets = weights * signs
-            low = U.T @ targets
-            rest = targets - U @ low
-            size = np.linalg.norm(rest, axis=0)
-            x, _ = minimize_on_sphere(values, np.vstack([low, size]))
-            h = U @ x[:-1] + rest * (x[-1] / np.maximum(size, np.finfo(np.float64).tiny))
-            if self.bound is not None:
-                h -= weights * ((weights * h).sum(axis=0) / (weights**2).sum())
-            signs = signs_of(h)
-        costs = values @ x**2 - 2 * (weights * np.abs(h)).sum(axis=0)
-        _, distinct = np.unique(np.round(costs / np.abs(costs).max(), 9), return_index=True)
-        return signs[:, distinct[:PROMISING_STARTS]]
-
-    def respond(self, signs, reg, previous=None):
-        """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum.
-
-        They solve ``reg * (L + shift * I) h = weights * (signs + omega)``; the shift is the
-        unknown of the secular equation, and systems are solved from the last solution.
-        """
-        targets = self._weights * signs[:, 0]
-        first_value = float(self.low.values[0] - self.form.lift)
-        least = 1e-3 * first_value + np.finfo(np.float64).tiny
-        if previous is None:
-            along = np.abs(self.low.vectors[:, 0] @ targets)
-            shift = max(along / reg - first_value, least)
-        else:
-            shift = self.form.lift - float(previous.eta[0]) / reg
-        lengths: dict[float, float] = {}
-        for _ in range(self.MAX_SHIFTS):
-            h, omega = self._shifted(targets, reg, shift)
-            lengths[shift] = float(np.linalg.norm(h))
-            if abs(lengths[shift] - 1) <= self.LENGTH_TOL:
-                break
-            better = max(_next_shift(lengths, first_value), least)
-            if better == shift:  # too short even there: the first eigenvector would be added
-                break
-            shift = better
-        h /= np.linalg.norm(h)
-        eta = reg * (self.form.lift - shift)
-        return Responses(h[:, None], np.array([eta]), np.array([omega]))
-
-    def _shifted(self, targets, reg, shift):
-        """Solution of the linear system, with omega such that the sum stays in bounds."""
-        self._to_signs = self._solved(targets, shift, self._to_signs)
-        total = self._weights @ self._to_signs / reg
-        if self.bound is None or abs(total) <= self.bound:
-            return self._to_signs / reg, 0.0
-        self._to_weights = self._solved(self._weights, shift, self._to_weights)
-        aim = np.copysign(self.bound, total)
-        omega = float(reg * (aim - total) / (self._weights @ self._to_weights))
-        return (self._to_signs + omega * self._to_weights) / reg, omega
-
-    def _solved(self, right, shift, start):
-        return self._hierarchy.solve(right, shift, start=start, tol=self.SOLVE_TOL)
-
-    def objective(self, h, reg):
-        """The criterion, (4) of the paper."""
-        h = h[:, 0]
-        if len(h) == self.form.n_samples:  # without the links that join components
-            smooth = h @ self.form.product(h)
-        else:
-            smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)
-        return np.array([reg * smooth - 2 * self._weights @ np.abs(h)])
-
-
-def _next_shift(lengths, first_value):
-    """Shift at which the secant through the reciprocal lengths of the last two is one."""
-    shifts = list(lengths)
-    last = shifts[-1]
-    if len(shifts) > 1:
-        change = 1 / lengths[last] - 1 / lengths[shifts[-2]]
-        if change * (last - shifts[-2]) > 0:
-            return last + (1 - 1 / lengths[last]) * (last - shifts[-2]) / change
-    # as if all were along the first eigenvector
-    return (last + first_value) * lengths[last] - first_value
-
-
-def joined_components(W):
-    """Graph whose components, if there are several, are joined to the largest by weak links."""
-    n_components, labels = components(W)
-    if n_components == 1:
-        return W
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    largest = np.bincount(labels).argmax()
-    # the node of largest degree of each component, the last in order of degree
-    hubs = np.empty(n_components, dtype=np.intp)
-    order = np.argsort(degree, kind="stable")
-    hubs[labels[order]] = order
-    others = hubs[np.arange(n_components) != largest]
-    center = np.full(len(others), hubs[largest])
-    weights = np.full(len(others), BRIDGE * degree.mean())
-    links = sp.coo_array((weights, (others, center)), W.shape)
-    return (W + links + links.T).tocsr()
-
-
 # --- the drivers --------------------------------------------------------------------------------
+
+
+def starting_signs(responder, n_random, reg, rng):
+    """Signs of eigenvectors and combinations of them; on a large graph the best of all alone.
+
+    There, promising starts are improved on a coarse form of the graph.
+    """
+    if isinstance(responder, DenseResponder):
+        return responder.candidates(n_random, reg, rng)
+    coarse, aggregates = responder.coarse
+    if coarse is not None:
+        coarse_reg = reg * responder.scale / coarse.scale
+        return starting_signs(coarse, n_random, coarse_reg, rng)[aggregates]
+    found = [
+        solve_sphere(
+            responder, start, reg=reg, max_iter=COARSE_UPDATES, tol=0.0, progress=Progress()
+        )
+        for start in responder.candidates(n_random, reg, rng).T[:, :, None]
+    ]
+    best = min(found, key=lambda result: result.objective)
+    return signs_of(best.model.h)[:, None]
 
 
 def solve_sphere(responder, signs, *, reg, max_iter, tol, progress):
@@ -1252,31 +891,6 @@ class Clusters:
 # --- more than two clusters ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LowSpectrum:
-    """The smallest eigenvalues of a form with their vectors, the trivial one among them."""
-
-    form: Form
-    values: np.ndarray
-    vectors: np.ndarray
-    scale: float
-
-    @classmethod
-    def of(cls, form, n_vectors):
-        """The first `n_vectors`, or all if there are fewer."""
-        if sp.issparse(form.W) and form.is_laplacian and form.n_samples > DENSE_SAMPLES:
-            normalized = form.name == "normalized"
-            hierarchy = GraphHierarchy(joined_components(form.W), normalized=normalized)
-            values, vectors = hierarchy.eigenpairs(n_vectors - 1)
-            trivial = np.sqrt(form.degrees) if normalized else np.ones(form.n_samples)
-            values = np.append(0.0, values) + form.lift
-            vectors = np.column_stack([trivial / np.linalg.norm(trivial), vectors])
-        else:
-            spectrum = Spectrum.of(form.Q.toarray() if sp.issparse(form.Q) else form.Q)
-            values, vectors = spectrum.values[:n_vectors], spectrum.vectors[:, :n_vectors]
-        return cls(form, values, vectors, spread_of(values[1 : LOW_VECTORS + 1]))
-
-
 def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, rng):
     r"""Responses to all clusters at once, in orthogonal columns.
 
@@ -1456,156 +1070,3 @@ def normalized_cut(model):
     volume, total = form.degrees @ upper, form.degrees.sum()
     cut = volume - upper @ (form.W @ upper)
     return cut / volume + cut / (total - volume) if 0 < volume < total else np.inf
-
-
-# --- the models ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class TwoSided:
-    """Responses whose signs are the two clusters.
-
-    Attributes
-    ----------
-    form : Form
-        The matrix.
-    h : ndarray of shape (n_samples,)
-        Responses.
-    eta, omega : float
-        Multipliers of their length and of their sum.
-    reg : float
-        Weight of smoothness.
-    """
-
-    form: Form
-    h: np.ndarray
-    eta: float
-    omega: float
-    reg: float
-    n_clusters = 2
-
-    @property
-    def scores(self):
-        """Responses of the training samples."""
-        return self.h
-
-    @property
-    def objective(self):
-        """The criterion."""
-        return float(self.reg * self.h @ self.form.product(self.h) - 2 * np.abs(self.h).sum())
-
-    def renumbered(self, order):
-        """The model whose cluster i was cluster `order[i]`."""
-        if order[0] == 0:
-            return self
-        # a response of exactly zero counts as negative and must not change sides
-        turned = np.where(self.h == 0, np.finfo(np.float64).tiny, -self.h)
-        return replace(self, h=turned, omega=-self.omega)
-
-    def to_new(self, similarities):
-        """Responses of new samples, from the optimality system of the training samples.
-
-        Its row for a new sample reads ``(reg * q - eta) * h = sign(h) + pull``, where q is the
-        diagonal entry and the pull that of the known responses; of the two signs that may solve
-        it, that of the pull has the lower objective.
-        """
-        rows, diagonal = self.form.to_new(similarities)
-        pull = self.omega - self.reg * np.asarray(rows @ self.h).ravel()
-        return (pull + signs_of(pull)) / np.maximum(self.reg * diagonal - self.eta, 1e-300)
-
-
-@dataclass(frozen=True, eq=False)
-class Rotated:
-    """Responses to several clusters, combinations of eigenvectors."""
-
-    low: LowSpectrum
-    A: np.ndarray
-    reg: float
-
-    @property
-    def n_clusters(self):
-        """Number of clusters."""
-        return self.A.shape[1]
-
-    @cached_property
-    def scores(self):
-        """Responses of the training samples."""
-        return self.low.vectors @ self.A
-
-    def renumbered(self, order):
-        """The model whose cluster i was cluster `order[i]`."""
-        return replace(self, A=self.A[:, order])
-
-    def to_new(self, similarities):
-        """Responses of new samples, by the eigenvectors' own equation.
-
-        It divides by the distance of an eigenvalue from the diagonal. Where that is small, the
-        eigenvector says nothing of new samples, and must not be blown up.
-        """
-        rows, diagonal = self.low.form.to_new(similarities)
-        gaps = self.low.values - diagonal[:, None]
-        least = LEAST_GAP * np.abs(gaps).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
-        gaps = np.where(np.abs(gaps) > least, gaps, np.copysign(least, gaps))
-        return (np.asarray(rows @ self.low.vectors) / gaps) @ self.A
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """A cluster `leaf`, whose samples of positive response became the cluster `new`."""
-
-    leaf: int
-    new: int
-    members: np.ndarray
-    model: TwoSided
-
-
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """Repeated splits in two. A score is the least confident response on a cluster's branch."""
-
-    n_samples: int
-    n_clusters: int
-    splits: list
-    order: np.ndarray | None = None
-
-    @property
-    def reg(self):
-        """Weights of smoothness of the first split."""
-        return self.splits[0].model.reg if self.splits else np.nan
-
-    @cached_property
-    def scores(self):
-        """Scores of the training samples."""
-
-        def response(split, rows):
-            return split.model.h[np.searchsorted(split.members, rows)]
-
-        return self._scored(self.n_samples, response)
-
-    def renumbered(self, order):
-        """The model whose cluster i was cluster `order[i]`."""
-        return replace(self, order=np.asarray(order))
-
-    def to_new(self, similarities):
-        """Scores of new samples, each compared with the samples of the splits it comes to."""
-
-        def response(split, rows):
-            return split.model.to_new(similarities[rows][:, split.members])
-
-        return self._scored(similarities.shape[0], response)
-
-    def _scored(self, n_rows, response):
-        scores = np.full((n_rows, self.n_clusters), -np.inf)
-        scores[:, 0] = np.inf
-        inside = {0: np.arange(n_rows)}
-        for split in self.splits:
-            rows = inside[split.leaf]
-            h = response(split, rows)
-            scores[:, split.new] = scores[:, split.leaf]  # all others left the branch before
-            scores[rows, split.new] = np.minimum(scores[rows, split.leaf], h)
-            scores[rows, split.leaf] = np.minimum(scores[rows, split.leaf], -h)
-            upper = h > 0
-            # a response of zero is negative: the leaf keeps the sample
-            scores[rows[h == 0], split.new] = -np.finfo(np.float64).tiny
-            inside[split.leaf], inside[split.new] = rows[~upper], rows[upper]
-        return scores if self.order is None else scores[:, self.order]

@@ -9,7 +9,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from separatrix._sklearn import Interval, fit_context
-from separatrix.criteria.volume import VolumeGraphMixin, extended, responder_of
+from separatrix.criteria.volume import VolumeGraphMixin, extended
+from separatrix.responders import responder_of
 
 __all__ = ["ApproximateVolumeRegularization"]
 
