@@ -13,6 +13,7 @@ _HOMES = {
     "MaximumMarginClustering": "criteria.margin",
     "MaximumVolumeClustering": "criteria.volume",
     "MinimaxProbabilityMachine": "criteria.minimax",
+    "OptimalMarginDistributionMachine": "criteria.margin_distribution_machine",
     "RegularizedLeastSquaresClustering": "criteria.least_squares",
     "datasets": None,
     "metrics": None,

@@ -26,7 +26,12 @@ from separatrix.chunks import beside, is_dask, map_rows
 from separatrix.multiway import Boundaries
 from separatrix.result import Iterations, Progress, SolverResult, Status
 
-__all__ = ["BaseClustering", "BaseDiscriminativeClustering", "BoundaryPredictorMixin"]
+__all__ = [
+    "BaseClustering",
+    "BaseDiscriminativeClustering",
+    "BoundaryPredictorMixin",
+    "order_of_clusters",
+]
 
 
 class _ObservedIterations(Iterations):
@@ -78,7 +83,7 @@ class _ObservedProgress(Progress):
         )
 
 
-def _order_of_clusters(labels, weights):
+def order_of_clusters(labels, weights):
     """Order of clusters by weight, largest first, ties by first appearance in `labels`."""
     appearance = np.zeros(len(weights), dtype=np.intp)
     _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
@@ -279,7 +284,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         for restart in range(self._n_restarts()):
             task = progress.subtask("restart", self._subtasks_of_restart())
             result = self._fit_once(problem, restart, task, rng)
-            order = _order_of_clusters(result.labels, result.partition.weights)
+            order = order_of_clusters(result.labels, result.partition.weights)
             result = replace(result, model=result.model.renumbered(order))
             results.append((result, order))
             if task.close(result.model):

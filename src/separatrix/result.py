@@ -26,6 +26,10 @@ class Status(enum.Enum):
         "Algorithm 1 broke off because its multiplier left the range in which a step is defined; "
         "the responses before that step are returned. Use solver='sphere' or a smaller reg."
     )
+    SIZES_UNMET = (
+        "No boundary keeps the cluster sizes asked for, because equal samples are never parted; "
+        "the nearest was taken. Allow other sizes."
+    )
     UNBALANCED = (
         "No boundary keeps the clusters in the balance asked for, because equal samples are never "
         "parted or single samples weigh too much; the nearest one was taken. Increase `balance`."

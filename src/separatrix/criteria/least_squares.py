@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from separatrix._numba import njit
 from separatrix._sklearn import (
@@ -23,7 +23,7 @@ from separatrix._sklearn import (
     to_numpy,
 )
 from separatrix.balance import balanced_offsets
-from separatrix.base import BaseDiscriminativeClustering
+from separatrix.base import BaseDiscriminativeClustering, order_of_clusters
 from separatrix.chunks import is_dask, join_rows, map_chunks, map_rows
 from separatrix.features import (
     GAMMA_CONSTRAINTS,
@@ -100,7 +100,8 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
     n_components : int, default=200
         Most features that stand for a kernel beyond `n_search` samples.
     n_init : int, default=10
-        Number of random starts, of which the lowest objective is kept.
+        Number of random starts, of which the lowest objective is kept. Two clusters by shaking
+        take one: in its first round a cluster claims all samples, so that the start is forgotten.
     random_state : int, RandomState instance or None, default=None
         Draws starts and samples; None draws the same ones each time.
 
@@ -120,7 +121,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         clusters that of cluster 1.
     objective_ : float
         Sum of squared errors and weighted norms over the classifiers: smaller is better.
-    objectives_ : ndarray of shape (n_init,)
+    objectives_ : ndarray of shape (n_starts,)
         That of each start.
     history_ : list of float
         Lowest objective after each start.
@@ -235,28 +236,35 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         rows, chosen = self._searched(X, rng)
         self.reg_, self._kernel_params_ = self._resolved(rows, sizes, progress, rng)
         K = self._kernel(rows, self._kernel_params_)
-        R = hat_matrix(K, self.reg_, certain=self._is_positive())
+        R = hat_matrix(K, self.reg_, tol=self._tolerance(rows))
         return LeastSquaresProblem(X, rows, chosen, R, sizes, rng)
 
-    def _is_positive(self):
-        """Whether the kernel is known to be positive semidefinite."""
-        return isinstance(self.kernel, str) and self.kernel not in ("precomputed", "sigmoid")
+    def _tolerance(self, rows):
+        """Relative size of negative eigenvalues that rounding explains; None for safe kernels."""
+        safe = self.kernel in ("linear", "rbf", "laplacian", "cosine", "chi2")
+        if safe or (self.kernel == "poly" and self.coef0 >= 0 and self.degree % 1 == 0):
+            return None
+        return max(1e-7, rows.shape[0] * float(np.finfo(rows.dtype).eps))
 
     def _searched(self, X, rng):
         """Samples that are searched exactly, and which they are; None if all."""
         n_samples = X.shape[0]
         if n_samples <= self.n_search:
-            rows = X.compute() if is_dask(X) else to_numpy(X)
-            return rows, None
+            return computed(X) if is_dask(X) else to_numpy(X), None
         if self.kernel == "precomputed":
             raise ValueError(
                 f"kernel='precomputed' needs n_search >= {n_samples}, the number of samples, got "
                 f"{self.n_search}: the search cannot be extended without features."
             )
         size = min(self.n_search, LARGE_SEARCH)
+        if size < self.n_clusters:
+            raise ValueError(
+                f"n_search={self.n_search} should be >= n_clusters={self.n_clusters}: of "
+                f"{n_samples} samples only so many are searched."
+            )
         chosen = np.sort(rng.permutation(n_samples)[:size])
         if is_dask(X):
-            return X[chosen].compute(), chosen
+            return computed(X[chosen]), chosen
         if sp.issparse(X):
             return X[chosen], chosen
         return to_numpy(namespace_of(X)[0].take(X, like(chosen, X), axis=0)), chosen
@@ -278,34 +286,34 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         has_gamma = self.kernel in ("rbf", "poly", "sigmoid", "laplacian", "chi2")
         choose_gamma = has_gamma and isinstance(self.gamma, str) and self.gamma == "auto"
         params = {}
-        if self.kernel != "precomputed" and not callable(self.kernel):
+        if has_gamma:
             rule = ("mean", 1.0) if isinstance(self.gamma, str) and self.gamma == "auto" else None
             gamma = resolved_gamma(self.gamma if rule is None else rule, rows, None)
             params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         if not choose_gamma and self.reg != "auto":
             return float(self.reg), params
-        gammas = [params.get("gamma")]
+        choices = [params]
         if choose_gamma:
-            gammas = [params["gamma"] / width**2 for width in AUTO_WIDTHS]
+            choices = [{**params, "gamma": params["gamma"] / width**2} for width in AUTO_WIDTHS]
         regs = AUTO_REGS if self.reg == "auto" else (float(self.reg),)
-        return self._chosen(rows, params, gammas, regs, sizes, progress, rng)
+        return self._chosen(rows, choices, regs, sizes, progress, rng)
 
-    def _chosen(self, rows, params, gammas, regs, sizes, progress, rng):
+    def _chosen(self, rows, choices, regs, sizes, progress, rng):
         """The pair of stability times leave-one-out gap."""
         n_rows = min(rows.shape[0], AUTO_SAMPLES)
         drawn = np.sort(rng.permutation(rows.shape[0])[:n_rows])
         some = rows[drawn][:, drawn] if self.kernel == "precomputed" else rows[drawn]
         starts = [random_labels(sizes.scaled(n_rows), rng) for _ in range(AUTO_STARTS)]
-        task = progress.subtask("choice", len(gammas) * len(regs))
-        best = (-np.inf, float(regs[0]), params)
-        for gamma in gammas:
-            K = self._kernel(some, {**params, "gamma": gamma})
+        task = progress.subtask("choice", len(choices) * len(regs))
+        best = (-np.inf, float(regs[0]), choices[0])
+        for params in choices:
+            K = self._kernel(some, params)
             for reg in regs:
                 step = task.subtask("candidate", 0)
-                R = hat_matrix(K, reg, certain=self._is_positive())
+                R = hat_matrix(K, reg, tol=self._tolerance(some))
                 score = stability_times_gap(R, starts, sizes.scaled(n_rows), self.search)
                 if score > best[0]:
-                    best = (score, reg, {**params, "gamma": gamma})
+                    best = (score, reg, params)
                 step.close()
         task.close()
         return best[1:]
@@ -318,26 +326,32 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         return 1 + int(automatic)
 
     def _subtasks_of_restart(self):
-        return self.n_init
+        return self._n_starts()
+
+    def _n_starts(self):
+        """One for two clusters by shaking: in its first round one of them claims all samples."""
+        return 1 if self.n_clusters == 2 and self.search == "shaking" else self.n_init
 
     def _fit_once(self, problem, restart, progress, rng):
         sizes = problem.sizes.scaled(len(problem.R))
         found = []
-        iterations = progress.iterations(self.n_init)
+        iterations = progress.iterations(self._n_starts())
         for _ in iterations:
             start = random_labels(sizes, problem.rng)
             found.append(solve_flips(problem.R, start, sizes, search=self.search))
             iterations.record(min(run.objective for run in found))
         best = min(found, key=lambda run: run.objective)
-        boundaries = self._boundaries_of(problem, best)
-        labels = self._labels(problem.X, boundaries)
+        boundaries, labels = self._classified(problem, best)
         outcome = Outcome(
             np.bincount(to_numpy(labels), minlength=self.n_clusters).astype(np.float64),
             best,
             np.array([run.objective for run in found]),
         )
-        stopped = iterations.status is Status.STOPPED
-        status = Status.STOPPED if stopped else Status.CONVERGED
+        status = Status.CONVERGED
+        if iterations.status is Status.STOPPED:
+            status = Status.STOPPED
+        elif not problem.sizes.met_by(outcome.weights):
+            status = Status.SIZES_UNMET
         return SolverResult(
             labels,
             boundaries,
@@ -348,15 +362,20 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             partition=outcome,
         )
 
-    def _boundaries_of(self, problem, found):
-        """The classifiers of a labelling, with offsets where its sizes would leave their bounds."""
+    def _classified(self, problem, found):
+        """The classifiers of a labelling, and the labels that they give to all samples.
+
+        Offsets keep the sizes of clusters within their bounds, where these would be left.
+        """
         targets = targets_of(found.labels, self.n_clusters)
         if self.n_clusters == 2:
             targets = targets[:, 1:]
         coef, intercept = self._classifiers(problem, targets)
         boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
         scores = self._scores(problem.X, boundaries)
-        return replace(boundaries, intercept=intercept + problem.sizes.offsets(scores))
+        offsets = problem.sizes.offsets(scores)
+        shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
+        return replace(boundaries, intercept=intercept + offsets), decoded(scores + shift)
 
     def _classifiers(self, problem, targets):
         """Weights and offsets of ridge regressions, in the features that boundaries live in."""
@@ -368,16 +387,24 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         if problem.chosen is None:
             self._feature_map = problem.kernel_map(self.kernel, self._kernel_params_)
             return problem.multipliers(targets, self.reg_).T, none
-        self._feature_map = fit_kernel_map(
+        low_rank = fit_kernel_map(
             problem.rows,
             kernel=self.kernel,
             params=self._kernel_params_,
             max_rank=self.n_components,
         )
-        Z = np.asarray(self._feature_map(problem.rows), dtype=np.float64)
+        if low_rank.rank == 0:
+            raise ValueError(
+                f"kernel={self.kernel!r} is zero for all samples of X, so nothing tells them "
+                "apart; check X or use another kernel."
+            )
+        Z = np.asarray(low_rank(problem.rows), dtype=np.float64)
         A = Z.T @ Z
         A[np.diag_indices_from(A)] += self.reg_
-        return cho_solve(cho_factor(A), Z.T @ targets).T, none
+        coef = cho_solve(cho_factor(A), Z.T @ targets)
+        # weights of kernel values at the landmarks spare every sample the way to its features
+        self._feature_map = replace(low_rank, projection=None)
+        return (low_rank.projection @ coef).T, none
 
     def decision_function(self, X):
         """One classifier's value for each cluster.
@@ -394,14 +421,14 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             the largest wins. All zero for one cluster. Lazy for a dask array.
         """
         check_is_fitted(self)
+        if self._boundaries.n_clusters == 1:
+            return self._decision(X, "decision_function")
         X = self._validate_X(X, reset=False)
-        if self.n_clusters == 1:
-            return self._boundaries.decision(X)
         rule = ClassifierValues(self._feature_map, self._boundaries)
         if is_dask(X):
             from separatrix.distributed import lazy_rows
 
-            n_columns = None if self.n_clusters == 2 else self.n_clusters
+            n_columns = None if len(self._boundaries.coef) == 1 else len(self._boundaries.coef)
             return lazy_rows(rule, X, n_columns=n_columns, dtype=X.dtype)
         check_same_namespace(X, self, attribute="intercept_", method="decision_function")
         return map_rows(rule, X, width=self._width(self._boundaries))
@@ -420,17 +447,24 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
     def _scores(self, X, boundaries):
         """Values of the classifiers at all samples."""
         rule = ClassifierValues(self._feature_map, boundaries)
-        return join_rows(map_chunks(_apply, X, rule=rule, width=self._width(boundaries)))
-
-    def _labels(self, X, boundaries):
-        return decoded(self._scores(X, boundaries))
+        scores = join_rows(map_chunks(_apply, X, rule=rule, width=self._width(boundaries)))
+        if is_dask(X):  # other samples were checked at the door
+            assert_all_finite(scores, input_name="X times the classifiers' weights")
+        return scores
 
     def _labels_of(self, result, problem):
-        return self._labels(problem.X, result.model)
+        if problem.chosen is None:
+            return decoded(self._scores(problem.X, result.model))
+        # another pass over all samples would double the time of a fit
+        order = order_of_clusters(result.labels, result.partition.weights)
+        xp, _ = namespace_of(result.labels)
+        return xp.take(like(np.argsort(order).astype(np.int32), result.labels), result.labels)
 
     def _attributes(self, problem, partition, order):
         if problem is None:
             self.reg_, self._kernel_params_ = np.nan, {}
+            for name in ("searched_", "leave_one_out_scores_"):  # of an earlier fit
+                self.__dict__.pop(name, None)
             return {"gamma_": np.nan, "objectives_": np.array([])}
         scores = partition.best.leave_one_out(problem.R)[:, order]
         chosen = problem.chosen
@@ -440,6 +474,13 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             "searched_": np.arange(len(scores)) if chosen is None else chosen,
             "leave_one_out_scores_": scores[:, 1] if self.n_clusters == 2 else scores,
         }
+
+
+def computed(X):
+    """Rows of a dask array, of which only now it can be seen whether they are finite."""
+    rows = X.compute()
+    assert_all_finite(rows, input_name="X")
+    return rows
 
 
 def _apply(X, *, rule):
@@ -498,9 +539,10 @@ class Sizes:
                     f"min_size={min_size} and max_size={max_size} go with shares='free' only, got "
                     f"shares={shares!r}; pass one or the other."
                 )
-            targets = even if isinstance(shares, str) else given_shares(shares, n_clusters)
-            targets = even if isinstance(shares, str) else n_samples * targets
-            return cls(targets, np.floor(targets + 1e-9), np.ceil(targets - 1e-9))
+            if isinstance(shares, str):
+                return cls(even, np.floor(even + 1e-9), np.ceil(even - 1e-9))
+            sizes = rounded(n_samples * given_shares(shares, n_clusters))
+            return cls(sizes, sizes, sizes)
         if not bounded:
             floor = np.maximum(1, np.floor(FLOOR * even))
             return cls(even, floor, np.full(n_clusters, float(n_samples)))
@@ -511,11 +553,17 @@ class Sizes:
 
     def scaled(self, n_samples):
         """The same for a sample of the samples."""
-        ratio = n_samples / self.targets.sum()
-        if ratio == 1:
+        n_all = round(self.targets.sum())
+        if n_samples == n_all:
             return self
-        least, most = np.floor(ratio * self.least), np.ceil(ratio * self.most)
+        ratio = n_samples / n_all
+        least = np.floor(ratio * self.least + 1e-9)
+        most = np.ceil(ratio * self.most - 1e-9)
         return Sizes(ratio * self.targets, np.maximum(least, 1), most)
+
+    def met_by(self, sizes):
+        """Whether sizes are within the bounds."""
+        return bool(((self.least <= sizes) & (sizes <= self.most)).all())
 
     def offsets(self, scores):
         """What to add to classifiers' values so that cluster sizes keep their bounds."""
@@ -543,8 +591,18 @@ def given_shares(shares, n_clusters):
     return shares / shares.sum()
 
 
+def rounded(sizes):
+    """Whole sizes of the same sum, by the largest remainders."""
+    whole = np.floor(sizes + 1e-9)
+    n_short = round(sizes.sum() - whole.sum())
+    whole[np.argsort(whole - sizes, kind="stable")[:n_short]] += 1
+    return whole
+
+
 def check_feasible(n_samples, n_clusters, min_size, max_size):
     """Refuse bounds that no sizes meet."""
+    if min_size is not None and max_size is not None and min_size > max_size:
+        raise ValueError(f"min_size={min_size} must not exceed max_size={max_size}.")
     if min_size is not None and n_clusters * min_size > n_samples:
         raise ValueError(
             f"min_size={min_size} is infeasible: n_clusters={n_clusters} needs "
@@ -555,8 +613,6 @@ def check_feasible(n_samples, n_clusters, min_size, max_size):
             f"max_size={max_size} is infeasible: n_clusters={n_clusters} has room for "
             f"{n_clusters * max_size} samples, got {n_samples}."
         )
-    if min_size is not None and max_size is not None and min_size > max_size:
-        raise ValueError(f"min_size={min_size} must not exceed max_size={max_size}.")
 
 
 @dataclass(frozen=True)
@@ -629,7 +685,7 @@ def normals_of(rows, multipliers):
     return ((rows - mean).T @ multipliers).T
 
 
-def hat_matrix(K, reg, *, certain=True):
+def hat_matrix(K, reg, *, tol=None):
     """Matrix of ridge regression without intercept that turns targets into fitted values.
 
     R = K (K + reg I)^-1, (12) of the paper, here by a Cholesky factor instead of the paper's
@@ -641,8 +697,9 @@ def hat_matrix(K, reg, *, certain=True):
         Kernel matrix.
     reg : float
         Weight of norms.
-    certain : bool, default=True
-        Whether the kernel is certain to be positive semidefinite; otherwise that is checked.
+    tol : float or None, default=None
+        Negative eigenvalues are refused from this share of the largest diagonal entry on. None
+        for kernels that are certain to be positive semidefinite, which are not checked.
 
     Returns
     -------
@@ -650,24 +707,38 @@ def hat_matrix(K, reg, *, certain=True):
         Symmetric.
     """
     n_samples = len(K)
-    strengths = [reg] if certain else [1e-7 * max(np.abs(np.diag(K)).max(), 1e-300), reg]
-    for strength in strengths:
-        H = np.array(K, order="F")
-        H[np.diag_indices(n_samples)] += strength
-        try:
-            factor = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            raise ValueError(
-                "kernel is not positive semidefinite: its matrix has eigenvalues below "
-                f"{-strength:.3g}. Use a valid kernel, such as 'rbf'."
-            ) from None
+    largest = np.abs(np.diag(K)).max()
+    if tol is not None and factor_of(K, tol * max(largest, 1e-300)) is None:
+        raise ValueError(
+            "kernel is not positive semidefinite: its matrix has eigenvalues below "
+            f"{-tol * largest:.3g}. Use a valid kernel, such as 'rbf'."
+        )
+    factor = factor_of(K, reg)
+    too_small = ValueError(
+        f"reg={reg:.3g} is too small beside kernel values of up to {largest:.3g}: the classifiers "
+        "fit any labels up to rounding errors. Increase reg, or scale X down."
+    )
+    if factor is None:
+        raise too_small
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
     R = np.tril(inverse, -1)
     R += R.T
     R[np.diag_indices(n_samples)] += np.diag(inverse)
     R *= -reg
     R[np.diag_indices(n_samples)] += 1.0
+    if np.diag(R).max() >= 1:
+        raise too_small
     return np.ascontiguousarray(R)
+
+
+def factor_of(K, strength):
+    """Lower Cholesky factor of K + strength I, or None if that is not positive definite."""
+    H = np.array(K, order="F")
+    H[np.diag_indices(len(K))] += strength
+    try:
+        return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
 
 
 # --- the search ---------------------------------------------------------------------------------
@@ -732,8 +803,11 @@ def solve_flips(R, labels, sizes, *, search):
     sizes : Sizes
         What shaking aims at, and the bounds that later moves keep.
     search : {"shaking", "steepest", "stochastic"}
-        Algorithm 3, 2 or 1. Algorithm 3 is followed by Algorithm 2 within the bounds, so that no
-        single move is left that would improve.
+        Algorithm 3, 2 or 1. Algorithm 3 need not end with the sizes it aims at, since clusters
+        take turns. It is followed by the cheapest moves into the bounds, and by Algorithm 2
+        within them, so that no single move is left that would improve. Where bounds forbid moves,
+        classifiers with offsets label the samples anew as long as that improves: Q is concave in
+        the indicators, so the best labels for its tangent are never worse.
 
     Returns
     -------
@@ -741,19 +815,36 @@ def solve_flips(R, labels, sizes, *, search):
     """
     n_clusters = len(sizes.targets)
     labels = labels.astype(np.int64)
-    sums = np.ascontiguousarray((labels == np.arange(n_clusters)[:, None]).astype(float) @ R)
-    counts = np.bincount(labels, minlength=n_clusters).astype(np.int64)
+    sums, counts = sums_of(R, labels, n_clusters)
     least, most = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
     n_moves = 0
     if search == "shaking":
         n_moves += _shake(R, sums, labels, counts, sizes.targets, N_SHAKES)
-    if search == "stochastic":
-        n_moves += _sweep(R, sums, labels, counts, least, most, MAX_SWEEPS)
-    else:
-        n_moves += _descend(R, sums, labels, counts, least, most, MAX_MOVES * len(labels))
-    own = sums[labels, np.arange(len(labels))].sum()
+    n_moves += _settle(R, sums, labels, counts, least, most)
+    rows = np.arange(len(labels))
+    while True:
+        if search == "stochastic":
+            n_moves += _sweep(R, sums, labels, counts, least, most, MAX_SWEEPS)
+        else:
+            n_moves += _descend(R, sums, labels, counts, least, most, MAX_MOVES * len(labels))
+        own = sums[labels, rows].sum()
+        if not ((counts <= least) | (counts >= most)).any():
+            break
+        found = balanced_offsets(sums.T, min_size=least, max_size=most)
+        again = (sums.T + found.offsets).argmax(axis=1)
+        again_sums, again_counts = sums_of(R, again, n_clusters)
+        if not found.within or again_sums[again, rows].sum() <= own + ROUNDING * len(labels):
+            break
+        n_moves += np.count_nonzero(again != labels)
+        labels, sums, counts = again, again_sums, again_counts
     objective = n_clusters * len(labels) + (4 - n_clusters) * sums.sum() - 4 * own
     return Flips(labels, sums, float(objective), int(n_moves))
+
+
+def sums_of(R, labels, n_clusters):
+    """The hat matrix summed over the samples of each cluster, and how many these are."""
+    members = (labels == np.arange(n_clusters)[:, None]).astype(np.float64)
+    return np.ascontiguousarray(members @ R), members.sum(axis=1).astype(np.int64)
 
 
 @njit
@@ -804,6 +895,40 @@ def _shake(
                 _move(R, sums, labels, counts, chosen, d)
                 n_moves += 1
     return n_moves
+
+
+@njit
+def _settle(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    least,  # IN
+    most,  # IN
+):
+    """Move the least unwilling samples until all sizes are within their bounds."""
+    n_samples = R.shape[0]
+    n_clusters = counts.shape[0]
+    n_moves = 0
+    while True:
+        best, chosen, target = -np.inf, -1, -1
+        for j in range(n_samples):
+            c = labels[j]
+            if counts[c] <= least[c]:
+                continue
+            for d in range(n_clusters):
+                if (
+                    d != c
+                    and counts[d] < most[d]
+                    and (counts[c] > most[c] or counts[d] < least[d])
+                ):
+                    gain = sums[d, j] - sums[c, j] + R[j, j]
+                    if gain > best:
+                        best, chosen, target = gain, j, d
+        if chosen < 0:
+            return n_moves
+        _move(R, sums, labels, counts, chosen, target)
+        n_moves += 1
 
 
 @njit
