@@ -56,6 +56,9 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
     gamma : float
     """
     distances = euclidean_distances(X if sp.issparse(X) else X - X.mean(axis=0))
+    if weights is None and rule == "mean" and len(distances) > 1:
+        typical = distances.sum() / (len(distances) * (len(distances) - 1))
+        return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
     weights = np.ones(len(distances)) if weights is None else weights
     pairs = np.outer(weights, weights)
     # a sample of weight two is two equal samples, which make pairs at distance zero

@@ -261,6 +261,7 @@ def test_settling_ends_within_the_bounds():
         k = int(rng.integers(2, 5))
         _, A, R = problem(seed, n=15)
         start = np.minimum(rng.integers(3 * k, size=15), k - 1)  # most of them in the last
+        start[:k] = np.arange(k)  # two clusters without samples would be equally cheap
         sizes = rng.multinomial(15, np.full(k, 1 / k))
         least, most = np.maximum(sizes - 1, 0), sizes + 1
         sums, labels, counts = state(R, start, k)

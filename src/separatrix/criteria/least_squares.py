@@ -20,6 +20,7 @@ from separatrix._sklearn import (
     fit_context,
     like,
     namespace_of,
+    one_blas_thread,
     to_numpy,
 )
 from separatrix.balance import balanced_offsets
@@ -99,7 +100,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         at most 2,000, whose classifiers label the others.
     n_components : int, default=200
         Most features that stand for a kernel beyond `n_search` samples.
-    n_init : int, default=10
+    n_init : int, default=20
         Number of random starts, of which the lowest objective is kept. Two clusters by shaking
         take one: in its first round a cluster claims all samples, so that the start is forgotten.
     random_state : int, RandomState instance or None, default=None
@@ -143,7 +144,8 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
     The objective does not compare clusters of different sizes well: without any bound one cluster
     could win all samples. "auto" ranks pairs of width and `reg` by stability, the mean agreement
     of the results of five starts, times the gap, the mean advantage of the own cluster over the
-    next among the scores of `leave_one_out_scores_`, on at most 1,000 samples.
+    next among the scores of `leave_one_out_scores_`, on at most 1,000 samples. With "auto" the
+    start that is kept is the one of the largest such advantage, leads beyond one counted as one.
 
     References
     ----------
@@ -190,7 +192,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         max_size=None,
         n_search=5000,
         n_components=200,
-        n_init=10,
+        n_init=20,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -322,8 +324,11 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         return 1  # starts share the matrix, and only the best is extended to all samples
 
     def _n_tasks(self):
-        automatic = self.reg == "auto" or (isinstance(self.gamma, str) and self.gamma == "auto")
-        return 1 + int(automatic)
+        return 1 + int(self._is_automatic())
+
+    def _is_automatic(self):
+        """Whether anything is chosen by how clear clusters are when samples are left out."""
+        return self.reg == "auto" or (isinstance(self.gamma, str) and self.gamma == "auto")
 
     def _subtasks_of_restart(self):
         return self._n_starts()
@@ -341,6 +346,8 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             found.append(solve_flips(problem.R, start, sizes, search=self.search))
             iterations.record(min(run.objective for run in found))
         best = min(found, key=lambda run: run.objective)
+        if self._is_automatic():
+            best = max(found, key=lambda run: run.advantage(problem.R, most=1.0))
         boundaries, labels = self._classified(problem, best)
         outcome = Outcome(
             np.bincount(to_numpy(labels), minlength=self.n_clusters).astype(np.float64),
@@ -685,6 +692,7 @@ def normals_of(rows, multipliers):
     return ((rows - mean).T @ multipliers).T
 
 
+@one_blas_thread
 def hat_matrix(K, reg, *, tol=None):
     """Matrix of ridge regression without intercept that turns targets into fitted values.
 
@@ -706,7 +714,6 @@ def hat_matrix(K, reg, *, tol=None):
     R : ndarray of shape (n_samples, n_samples)
         Symmetric.
     """
-    n_samples = len(K)
     largest = np.abs(np.diag(K)).max()
     if tol is not None and factor_of(K, tol * max(largest, 1e-300)) is None:
         raise ValueError(
@@ -721,19 +728,29 @@ def hat_matrix(K, reg, *, tol=None):
     if factor is None:
         raise too_small
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    R = np.tril(inverse, -1)
-    R += R.T
-    R[np.diag_indices(n_samples)] += np.diag(inverse)
-    R *= -reg
-    R[np.diag_indices(n_samples)] += 1.0
+    R = inverse.T  # in rows, with its upper half
+    _complement(R, reg)
     if np.diag(R).max() >= 1:
         raise too_small
-    return np.ascontiguousarray(R)
+    return R
+
+
+@njit
+def _complement(
+    A,  # INOUT
+    reg,
+):
+    """I - reg A, both halves, from the upper half of a symmetric A."""
+    n_samples = A.shape[0]
+    for i in range(n_samples):
+        A[i, i] = 1.0 - reg * A[i, i]
+        for j in range(i + 1, n_samples):
+            A[i, j] = A[j, i] = -reg * A[i, j]
 
 
 def factor_of(K, strength):
     """Lower Cholesky factor of K + strength I, or None if that is not positive definite."""
-    H = np.array(K, order="F")
+    H = K.copy().T  # symmetric, and in the order that LAPACK works in
     H[np.diag_indices(len(K))] += strength
     try:
         return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
@@ -782,6 +799,17 @@ class Flips:
         targets = targets_of(self.labels, len(self.sums))
         fitted = 2 * self.sums.T - self.sums.sum(axis=0)[:, None]
         return targets - (targets - fitted) / (1 - np.diag(R))[:, None]
+
+    def advantage(self, R, most=np.inf):
+        """Mean lead of the own cluster over the next when samples are left out, each up to `most`.
+
+        Leads beyond one, the distance of a target from zero, say little more.
+        """
+        scores = self.leave_one_out(R)
+        rows = np.arange(len(scores))
+        own = scores[rows, self.labels]
+        scores[rows, self.labels] = -np.inf
+        return float(np.minimum(own - scores.max(axis=1), most).mean())
 
 
 def solve_flips(R, labels, sizes, *, search):
@@ -1005,9 +1033,4 @@ def stability_times_gap(R, starts, sizes, search):
     pairs = combinations([run.labels for run in found], 2)
     stability = np.mean([adjusted_rand_score(a, b) for a, b in pairs])
     best = min(found, key=lambda run: run.objective)
-    scores = best.leave_one_out(R)
-    rows = np.arange(len(scores))
-    own = scores[rows, best.labels]
-    scores[rows, best.labels] = -np.inf
-    gap = np.mean(own - scores.max(axis=1)) / 2
-    return max(stability, 0.0) * max(gap, 0.0)
+    return max(stability, 0.0) * max(best.advantage(R), 0.0)

@@ -15,7 +15,7 @@ from separatrix.base import BaseClustering
 from separatrix.chunks import is_dask
 from separatrix.criteria.volume_models import Rotated, Split, Tree, TwoSided, decoded
 from separatrix.features import GAMMA_CONSTRAINTS, resolved_gamma
-from separatrix.forms import MATRICES, Form, form_of
+from separatrix.forms import MATRICES, ONE_THREAD_ROWS, Form, form_of
 from separatrix.graphs import check_similarity, row_hashes, similarity_graph
 from separatrix.kernels import check_fits_memory
 from separatrix.responders import (
@@ -456,6 +456,11 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     def _fit_once(self, problem, restart, progress, rng):
         if self.random_state is None:  # the same clusters each time, unless chance is asked for
             rng = np.random.RandomState(0)
+        small = problem.form.n_samples <= ONE_THREAD_ROWS
+        solve = one_blas_thread(self._solve) if small else self._solve
+        return solve(problem, progress, rng)
+
+    def _solve(self, problem, progress, rng):
         if self.n_clusters == 2:
             return self._split(problem.form, progress, rng)
         if self.multiway == "bisection":
