@@ -85,7 +85,7 @@ def dense_responder(Q, bound):
 
 def solved(responder, reg, *, solve=solve_sphere, n_init=20, max_iter=200, seed=0):
     starts = responder.candidates(n_init, reg, np.random.RandomState(seed))
-    return solve(responder, starts, reg=reg, max_iter=max_iter, tol=0.0, progress=Progress())
+    return solve(responder, starts, reg=reg, max_iter=max_iter, progress=Progress())
 
 
 # Algorithm 1 of the paper
@@ -241,9 +241,7 @@ def test_algorithm_1_competes_with_responses_of_length_one():
         responder = dense_responder(Q, bound)
         run = run_sqp(responder.free, signs, reg, bound, 100)
         longer += np.linalg.norm(run.h) > 1.01
-        result = solve_sqp(
-            responder, signs[:, None], reg=reg, max_iter=100, tol=0.0, progress=Progress()
-        )
+        result = solve_sqp(responder, signs[:, None], reg=reg, max_iter=100, progress=Progress())
         assert np.linalg.norm(result.model.h) == pytest.approx(1, abs=1e-12)
         assert result.objective == pytest.approx(criterion(Q, result.model.h, reg), rel=1e-12)
         np.testing.assert_array_equal(result.model.h > 0, run.h > 0)
@@ -451,7 +449,7 @@ def test_solvers_leave_the_starts_alone():
     starts = rng.choice([-1.0, 1.0], size=(12, 5))
     for solve in (solve_sphere, solve_sqp):
         before = starts.copy()
-        solve(responder, starts, reg=3.0, max_iter=50, tol=0.0, progress=Progress())
+        solve(responder, starts, reg=3.0, max_iter=50, progress=Progress())
         np.testing.assert_array_equal(starts, before)
 
 
@@ -463,7 +461,7 @@ def test_opposite_starts_give_opposite_responses(solve, bound):
         responder = dense_responder(random_definite(rng, 15), bound)
         signs = rng.choice([-1.0, 1.0], size=(15, 1))
         a, b = (
-            solve(responder, side * signs, reg=2.0, max_iter=50, tol=0.0, progress=Progress())
+            solve(responder, side * signs, reg=2.0, max_iter=50, progress=Progress())
             for side in (1, -1)
         )
         np.testing.assert_allclose(a.model.h, -b.model.h, atol=1e-9)

@@ -19,6 +19,7 @@ from separatrix.forms import MATRICES, ONE_THREAD_ROWS, Form, form_of
 from separatrix.graphs import check_similarity, row_hashes, similarity_graph
 from separatrix.kernels import check_fits_memory
 from separatrix.responders import (
+    COARSE_NODES,
     DENSE_SAMPLES,
     LOW_VECTORS,
     PAPER_STARTS,
@@ -211,7 +212,8 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     max_iter : int, default=100
         Most updates of the signs.
     tol : float, default=1e-4
-        Stop when an update changes the clusters of at most this share of the samples.
+        Stop when an update changes the clusters of at most this share of the samples; beyond
+        5,000 samples also when it gains no more than this share of the objective.
     n_jobs : int or None, default=None
         Threads that search for neighbours.
     random_state : int, RandomState instance or None, default=None
@@ -488,20 +490,25 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
 
     def _split(self, form, progress, rng):
         """Two clusters of the samples of a form."""
-        solve = {"sphere": solve_sphere, "sqp": solve_sqp}[self.solver]
         responder = responder_of(form, self.response_bound, dense=self.solver == "sqp")
         reg = self._resolved_reg(responder)
         if self.solver == "sqp":
-            starts = starts_near_second(responder.free)
-        else:
-            starts = starting_signs(responder, self.n_init, reg, rng)
-        return solve(
+            return solve_sqp(
+                responder,
+                starts_near_second(responder.free),
+                reg=reg,
+                max_iter=self.max_iter,
+                progress=progress,
+            )
+        return solve_sphere(
             responder,
-            starts,
+            starting_signs(responder, self.n_init, reg, rng),
             reg=reg,
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
+            # from a coarse answer the last samples would creep for long, for next to nothing
+            stall=self.tol if form.n_samples > COARSE_NODES else 0.0,
         )
 
     def _subtasks_of_restart(self):
@@ -672,16 +679,14 @@ def starting_signs(responder, n_random, reg, rng):
         coarse_reg = reg * responder.scale / coarse.scale
         return starting_signs(coarse, n_random, coarse_reg, rng)[aggregates]
     found = [
-        solve_sphere(
-            responder, start, reg=reg, max_iter=COARSE_UPDATES, tol=0.0, progress=Progress()
-        )
+        solve_sphere(responder, start, reg=reg, max_iter=COARSE_UPDATES, progress=Progress())
         for start in responder.candidates(n_random, reg, rng).T[:, :, None]
     ]
     best = min(found, key=lambda result: result.objective)
     return signs_of(best.model.h)[:, None]
 
 
-def solve_sphere(responder, signs, *, reg, max_iter, tol, progress):
+def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.0):
     r"""Improve signs and responses in turn, from all starts.
 
     .. math:: \min_h \; -2 \|h\|_1 + \gamma h^\top Q h
@@ -703,10 +708,12 @@ def solve_sphere(responder, signs, *, reg, max_iter, tol, progress):
         Weight of smoothness.
     max_iter : int
         Most updates.
-    tol : float
-        Share of the signs that may still change at the end.
     progress : Progress
         Where the loop counter comes from.
+    tol : float, default=0.0
+        Share of the signs that may still change at the end.
+    stall : float, default=0.0
+        Share of the objective; updates that gain no more than that are the last.
 
     Returns
     -------
@@ -739,6 +746,9 @@ def solve_sphere(responder, signs, *, reg, max_iter, tol, progress):
         if len(moving) == 0:
             iterations.status = Status.CONVERGED
             break
+        if stall and has_stalled(iterations.history, stall):
+            iterations.status = Status.STALLED
+            break
     best = int(objectives.argmin())
     status = iterations.status
     if status is Status.MAX_ITER and best not in moving:
@@ -747,14 +757,19 @@ def solve_sphere(responder, signs, *, reg, max_iter, tol, progress):
     return result_of(model, float(objectives[best]), iterations, status)
 
 
-def solve_sqp(responder, signs, *, reg, max_iter, tol, progress):
+def has_stalled(history, share):
+    """Whether the last update gained no more than a share of the objective."""
+    return len(history) > 1 and history[-2] - history[-1] <= share * abs(history[-1])
+
+
+def solve_sqp(responder, signs, *, reg, max_iter, progress):
     r"""Sequential quadratic programming, Algorithm 1 of the paper, from all starts.
 
     Same problem as `solve_sphere`. Each step solves the quadratic program (5) in closed form:
     with :math:`A = \gamma Q - \eta I` its solution is a combination of :math:`A^{-1} s`,
     :math:`A^{-1} h` and :math:`A^{-1} 1`, and (7) becomes a sum of its multipliers. As in the
     paper, it ends when :math:`\eta` would leave :math:`\eta < \gamma \lambda_1`, with the
-    responses before that step; `tol` is not used, responses must settle to 1e-6.
+    responses before that step, or when responses settle to 1e-6.
 
     Parameters
     ----------
@@ -766,8 +781,6 @@ def solve_sqp(responder, signs, *, reg, max_iter, tol, progress):
         Weight of smoothness.
     max_iter : int
         Most steps from each start.
-    tol : float
-        Not used.
     progress : Progress
         Where the loop counter comes from; a pass is a start.
 
