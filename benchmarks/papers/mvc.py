@@ -211,8 +211,8 @@ def figure4(n_draws):
         "MVC has almost no error from n = 80 on, NSC after n = 150.\n"
         "KM: kernel k-means, best of ten random starts. NSC: normalised spectral clustering.\n"
         "Algorithm 1: reg=.01, response_bound=1/n, from the eigenvectors within 1e-4 of the\n"
-        "second, all as in the paper. sqp: the estimator's, the same but for its starts, nine\n"
-        "eigenvectors and one combination. ours: solver='sphere', reg='auto'. default: the\n"
+        "second, all as in the paper; sqp: the same by the estimator, whose answers agree but\n"
+        "where runs tie or break off. ours: solver='sphere', reg='auto'. default: the\n"
         "estimator's graph, too."
     )
     found = {}
