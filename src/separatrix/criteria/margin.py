@@ -48,7 +48,7 @@ WIDE = 2_048
 # Relative error of low-rank kernels: at a large C, labels still change between 1e-6 and 1e-7.
 KERNEL_TOL = 1e-8
 # Numbers up to which a matrix is small.
-SMALL = 2**23
+SMALL = 2**20
 # The first C of a path, as a share of the last.
 PATH_START = 1e-4
 # Most label updates at each but the last C of a path.
