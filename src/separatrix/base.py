@@ -23,15 +23,10 @@ from separatrix._sklearn import (
     to_numpy,
 )
 from separatrix.chunks import beside, is_dask, map_rows
-from separatrix.multiway import Boundaries
+from separatrix.multiway import Boundaries, decoded
 from separatrix.result import Iterations, Progress, SolverResult, Status
 
-__all__ = [
-    "BaseClustering",
-    "BaseDiscriminativeClustering",
-    "BoundaryPredictorMixin",
-    "order_of_clusters",
-]
+__all__ = ["BaseClustering", "BaseDiscriminativeClustering", "BoundaryPredictorMixin"]
 
 
 class _ObservedIterations(Iterations):
@@ -83,7 +78,7 @@ class _ObservedProgress(Progress):
         )
 
 
-def order_of_clusters(labels, weights):
+def _order_of_clusters(labels, weights):
     """Order of clusters by weight, largest first, ties by first appearance in `labels`."""
     appearance = np.zeros(len(weights), dtype=np.intp)
     _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
@@ -101,6 +96,7 @@ class BoundaryPredictorMixin:
 
     _boundaries: Boundaries
     _feature_map: Any
+    classes_: np.ndarray
 
     def _validate_X(self, X, *, reset):
         if not is_dask(X):
@@ -152,20 +148,38 @@ class BoundaryPredictorMixin:
         self.__dict__.pop("coef_", None)
         self.__dict__.update(self._model_attributes(boundaries, X))
 
+    def _score_rule(self, boundaries):
+        """Picklable map from a chunk of samples to their scores."""
+        return _Score(self._feature_map, boundaries)
+
+    def _check_classes(self, codes, weights):
+        """Refuse fewer than two classes, and classes without weight."""
+        n_classes = len(self.classes_)
+        present = np.bincount(codes, weights=weights, minlength=n_classes) > 0
+        if n_classes < 2 or not present.all():
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in y, each with "
+                f"positive weight; got {int(present.sum())} class of {n_classes}."
+            )
+
     def _decision(self, X, method):
         """Scores of samples for public method `method`, lazily for a dask array."""
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
         boundaries = self._boundaries
-        score = _Score(self._feature_map, boundaries)
         if is_dask(X):
             from separatrix.distributed import lazy_rows
 
             n_columns = None if boundaries.n_clusters <= 2 else boundaries.n_clusters
+            score = self._score_rule(boundaries)
             return lazy_rows(score, X, n_columns=n_columns, dtype=X.dtype)
         check_same_namespace(X, self, attribute="intercept_", method=method)
+        return self._score_rows(X, boundaries)
+
+    def _score_rows(self, X, boundaries):
+        """Scores of all rows of `X`, computed even if that is a dask array."""
         made = 0 if self._feature_map is None else self._feature_map.rank
-        return map_rows(score, X, width=boundaries.code.shape[0] + made)
+        return map_rows(self._score_rule(boundaries), X, width=boundaries.code.shape[0] + made)
 
     def decision_function(self, X):
         """Signed scores of samples: how far inside each cluster they lie.
@@ -192,11 +206,11 @@ class BoundaryPredictorMixin:
         decision = self._decision(X, "predict")
         if is_dask(decision):
             return decision.map_blocks(
-                self._boundaries.decode,
+                decoded,
                 drop_axis=() if decision.ndim == 1 else 1,
                 dtype=np.int32,
             )
-        return self._boundaries.decode(decision)
+        return decoded(decision)
 
 
 class _Score:
@@ -230,14 +244,19 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         "random_state": ["random_state"],
     }
     _smaller_is_better = False
+    # what random_state=None stands for: None for chance, a number for the same draws each time
+    _default_seed: int | None = None
 
     @abstractmethod
     def _validate_X(self, X, *, reset):
         """Samples as an array that solvers can take."""
 
     @abstractmethod
-    def _labels_of(self, result, problem):
-        """Labels that the model of a result, its clusters now numbered, gives to the samples."""
+    def _labels_of(self, result, problem, order):
+        """Labels that the model of a result, its clusters now numbered, gives to the samples.
+
+        Cluster i is what `result.labels` still call `order[i]`.
+        """
 
     @abstractmethod
     def _model_attributes(self, model, X):
@@ -266,7 +285,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
                 f"n_samples={n_samples}{counted} should be >= n_clusters={self.n_clusters}; "
                 "ask for fewer clusters or pass more samples."
             )
-        rng = check_random_state(self.random_state)
+        seed = self._default_seed if self.random_state is None else self.random_state
+        rng = check_random_state(seed)
         context = self._init_callback_context(max_subtasks=self._n_tasks())
         progress = _ObservedProgress(self, context, X)
         if self.n_clusters == 1:
@@ -284,7 +304,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         for restart in range(self._n_restarts()):
             task = progress.subtask("restart", self._subtasks_of_restart())
             result = self._fit_once(problem, restart, task, rng)
-            order = order_of_clusters(result.labels, result.partition.weights)
+            order = _order_of_clusters(result.labels, result.partition.weights)
             result = replace(result, model=result.model.renumbered(order))
             results.append((result, order))
             if task.close(result.model):
@@ -296,7 +316,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         )
         if not best.status.is_silent:
             warnings.warn(best.status.value, ConvergenceWarning, stacklevel=5)
-        return replace(best, labels=self._labels_of(best, problem)), order
+        return replace(best, labels=self._labels_of(best, problem, order)), order
 
     def _check_init_labels(self, X, sample_weight):
         """Refuse a start by labels, the parameter `init`, that does not fit the samples."""
@@ -386,7 +406,7 @@ class BaseDiscriminativeClustering(BoundaryPredictorMixin, BaseClustering):
         X = self._validate_X(X, reset=True)
         return self._fit(X, self._validate_weights(X, sample_weight))
 
-    def _labels_of(self, result, problem):
+    def _labels_of(self, result, problem, order):
         # where a sample lies exactly on a boundary, the turn of its normal decides
         boundaries = result.model
         return map_rows(boundaries.labels, problem.X, width=boundaries.code.shape[0])

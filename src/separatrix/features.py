@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from separatrix._sklearn import Interval, StrOptions, to_numpy
 from separatrix.base import BoundaryPredictorMixin
 from separatrix.chunks import is_dask
-from separatrix.kernels import distance_gamma, fit_kernel_map, scale_gamma
+from separatrix.kernels import check_symmetric, distance_gamma, fit_kernel_map, scale_gamma
 from separatrix.starts import SAMPLE_SIZE, sample_rows
 
 __all__ = ["GAMMA_CONSTRAINTS", "KERNEL_CONSTRAINTS", "KernelFeaturesMixin", "resolved_gamma"]
@@ -76,13 +76,7 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
             )
         if sp.issparse(X) or is_dask(X):
             raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
-        X = to_numpy(X)
-        scale, difference = np.abs(X).max(), np.abs(X - X.T).max()
-        if difference > 1e-6 * scale:
-            raise ValueError(
-                "kernel='precomputed' needs a symmetric matrix, but X differs from its "
-                f"transpose by {difference:.3g} where its largest value is {scale:.3g}."
-            )
+        check_symmetric(to_numpy(X), parameter="kernel")
 
     def _kernel_params(self, rows, weights):
         """Parameters of the kernel by the names of scikit-learn."""
@@ -98,6 +92,10 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
         else:
             rows, weights = sample_rows(X, sample_weight, size=SAMPLE_SIZE, rng=rng)
             params = self._kernel_params(rows, weights)
+        return self._kernel_map(rows, params, max_rank=max_rank)
+
+    def _kernel_map(self, rows, params, *, max_rank):
+        """Features whose inner products are the kernel of `rows`, which must not be zero."""
         found = fit_kernel_map(rows, kernel=self.kernel, params=params, max_rank=max_rank)
         if found.rank == 0:
             raise ValueError(

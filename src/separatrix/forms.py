@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 
 from separatrix._sklearn import one_blas_thread
 from separatrix.graphs import degrees, laplacian
+from separatrix.kernels import double_centred
 
 __all__ = ["MATRICES", "Form", "Spectrum", "form_of"]
 
@@ -174,8 +175,7 @@ class Spectrum:
     def balanced(cls, Q):
         """Eigenvectors of the quadratic form Q on vectors that sum to zero."""
         n_samples = Q.shape[0]
-        sums = Q.sum(axis=1) / n_samples
-        centred = Q - sums[:, None] - sums + sums.mean()
+        centred = double_centred(Q)
         # the constant vector is moved to the end of the spectrum, where it is cut off
         largest = np.abs(Q).sum(axis=1).max()
         centred += (2 * largest if largest > 0 else 1.0) / n_samples

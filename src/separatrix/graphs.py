@@ -25,7 +25,7 @@ from sklearn.preprocessing import normalize
 
 from separatrix._numba import njit, prange
 from separatrix.chunks import CHUNK_SIZE
-from separatrix.kernels import check_fits_memory
+from separatrix.kernels import check_fits_memory, check_symmetric
 
 __all__ = [
     "SimilarityGraph",
@@ -135,6 +135,32 @@ def row_hashes(X):
     for rows in row_blocks(X.shape[0], X.shape[1]):
         hashes[rows] = hashed(X[rows], keys).sum(axis=1, dtype=np.uint64)
     return hashes
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Samples that are found again by the hashes of their values."""
+
+    hashes: np.ndarray  # in increasing order
+    order: np.ndarray  # the samples that they belong to
+
+    @classmethod
+    def of(cls, X):
+        """The rows of `X`."""
+        hashes = row_hashes(X)
+        order = np.argsort(hashes, kind="stable")
+        return cls(hashes[order], order)
+
+    @property
+    def are_equal(self):
+        """Whether all are the same."""
+        return bool(self.hashes[0] == self.hashes[-1])
+
+    def match(self, X):
+        """For each row of `X`, the first known row that equals it, value by value; -1 for none."""
+        hashes = row_hashes(X)  # of 64 bits: a million by a million rows collide once in 10^7
+        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return np.where(self.hashes[places] == hashes, self.order[places], -1)
 
 
 class ExactSearch:
@@ -480,10 +506,8 @@ class SimilarityGraph:
         Finds neighbours among the members; None if none are needed.
     sigma : ndarray of shape (n_samples,) or None
         Local scales, in the units of the formula; None if the affinity is not "local".
-    hashes : ndarray of shape (n_samples,)
-        Hashes of the training samples, in increasing order.
-    order : ndarray of int, shape (n_samples,)
-        The samples that they belong to.
+    known : KnownRows
+        The training samples as they were given.
     """
 
     W: Any
@@ -494,8 +518,7 @@ class SimilarityGraph:
     members: np.ndarray
     search: Any
     sigma: Any
-    hashes: np.ndarray
-    order: np.ndarray
+    known: KnownRows
     has_samples = True
 
     @property
@@ -508,21 +531,8 @@ class SimilarityGraph:
         return pairwise_distances_argmin(self.similarity.rows(X), self.rows)
 
     def match(self, X):
-        """For each row of `X`, the first training sample that equals it, value by value.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_new, n_features)
-            New samples.
-
-        Returns
-        -------
-        matched : ndarray of int, shape (n_new,)
-            Indices of training samples, -1 for a row that equals none.
-        """
-        hashes = row_hashes(X)  # of 64 bits: a million by a million rows collide once in 10^7
-        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[places] == hashes, self.order[places], -1)
+        """For each row of `X`, the first training sample that equals it; -1 if none does."""
+        return self.known.match(X)
 
     def to_new(self, X):
         """Similarities of new samples to the training samples.
@@ -639,10 +649,8 @@ def similarity_graph(
         i, j = joined_pairs(found, graph)
         values = similarity.of_pairs(rows, i, sigma, rows, j, sigma)
         W = symmetric_from_pairs(i, j, values, n_samples)
-    hashes = row_hashes(X)
-    order = np.argsort(hashes, kind="stable")
     return SimilarityGraph(
-        W, similarity, graph, n_neighbors, rows, members, search, sigma, hashes[order], order
+        W, similarity, graph, n_neighbors, rows, members, search, sigma, KnownRows.of(X)
     )
 
 
@@ -723,18 +731,14 @@ def check_similarity(W):
             "affinity='precomputed' needs finite similarities, but X has NaN or infinite values; "
             "put zero where samples are not connected."
         )
-    lowest, largest = values.min(initial=0.0), values.max(initial=0.0)
+    lowest = values.min(initial=0.0)
     if lowest < 0:
         raise ValueError(
             "affinity='precomputed' needs nonnegative similarities, but the least value of X is "
             f"{lowest:.3g}; clip or shift X, for instance X.clip(min=0)."
         )
-    difference = abs(W - W.T).max() if W.shape[0] else 0.0
-    if difference > 1e-6 * largest:
-        raise ValueError(
-            "affinity='precomputed' needs a symmetric matrix, but X differs from its transpose "
-            f"by {difference:.3g} where its largest value is {largest:.3g}; use (X + X.T) / 2."
-        )
+    if W.shape[0]:
+        check_symmetric(W, parameter="affinity")
     W = 0.5 * W + 0.5 * W.T
     if sparse:
         W = W.tocsr()

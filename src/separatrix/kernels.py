@@ -16,7 +16,9 @@ from separatrix._sklearn import like, namespace_of, to_numpy
 __all__ = [
     "KernelMap",
     "check_fits_memory",
+    "check_symmetric",
     "distance_gamma",
+    "double_centred",
     "fit_kernel_map",
     "kernel_matrix",
     "pivoted_cholesky",
@@ -109,6 +111,23 @@ def check_fits_memory(n_samples, *, remedy):
         )
 
 
+def check_symmetric(X, *, parameter):
+    """Refuse a matrix that is not symmetric, though `parameter` says that it is precomputed."""
+    scale, difference = abs(X).max(), abs(X - X.T).max()
+    if difference > 1e-6 * scale:
+        raise ValueError(
+            f"{parameter}='precomputed' needs a symmetric matrix, but X differs from its "
+            f"transpose by {difference:.3g} where its largest value is {scale:.3g}; use "
+            "(X + X.T) / 2."
+        )
+
+
+def double_centred(K):
+    """Inner products of samples less their mean, from those of samples: rows that sum to zero."""
+    means = K.mean(axis=1)
+    return K - means[:, None] - means + means.mean()
+
+
 def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
     """Low-rank factor of a positive semidefinite matrix seen only through columns.
 
@@ -188,7 +207,9 @@ class KernelMap:
 
     @classmethod
     def of(cls, X, *, kernel, params):
-        """The map to kernel values at all rows of `X`."""
+        """The map to kernel values at all rows of `X`, the kernel matrix if precomputed."""
+        if kernel == "precomputed":
+            return cls(kernel, params, np.arange(X.shape[0]))
         origin = origin_of(X, kernel)
         return cls(kernel, params, X - origin if np.ndim(origin) else X, origin=origin)
 

@@ -8,7 +8,7 @@ import numpy as np
 from separatrix._sklearn import like, namespace_of, to_numpy
 from separatrix.result import SolverResult, Status
 
-__all__ = ["Boundaries", "bisect", "one_vs_rest_code", "pairwise_code"]
+__all__ = ["Boundaries", "bisect", "decoded", "one_vs_rest_code", "pairwise_code"]
 
 
 def pairwise_code(n_clusters):
@@ -25,6 +25,13 @@ def one_vs_rest_code(n_clusters):
     if n_clusters == 2:
         return pairwise_code(2)
     return (2 * np.eye(n_clusters) - 1).astype(np.int8)
+
+
+def decoded(scores):
+    """Clusters or classes that go with scores: the sign of one column, the largest of several."""
+    xp, _ = namespace_of(scores)
+    labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
+    return xp.astype(labels, xp.int32)
 
 
 @dataclass(frozen=True)
@@ -108,14 +115,8 @@ class Boundaries:
             # s > -b says the same as s + b > 0, to the last bit, without another array
             labels = X @ like(self.coef[0], X) > -float(self.intercept[0])
         else:
-            labels = self.decode(self.decision(X))
+            labels = decoded(self.decision(X))
         return xp.astype(labels, xp.int8) if self.n_clusters < 128 else labels
-
-    def decode(self, decision):
-        """Clusters that go with the scores of `decision`."""
-        xp, _ = namespace_of(decision)
-        labels = decision > 0 if decision.ndim == 1 else xp.argmax(decision, axis=1)
-        return xp.astype(labels, xp.int32)
 
     def renumbered(self, order):
         """Boundaries for the numbering in which cluster i is what was cluster `order[i]`.

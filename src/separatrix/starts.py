@@ -19,7 +19,14 @@ from separatrix.chunks import is_dask
 from separatrix.kernels import distance_gamma
 from separatrix.multiway import Boundaries
 
-__all__ = ["kmeans_start", "random_start", "sample_rows", "sample_size", "spectral_start"]
+__all__ = [
+    "kmeans_start",
+    "random_start",
+    "rows_at",
+    "sample_rows",
+    "sample_size",
+    "spectral_start",
+]
 
 SAMPLE_SIZE = 20_000
 # Rows whose graph of similarities is cut.
@@ -32,6 +39,17 @@ def sample_size(n_samples):
     The sample's own error is then small beside what the first passes over all rows correct.
     """
     return max(SAMPLE_SIZE, n_samples // 50)
+
+
+def rows_at(X, drawn=None):
+    """Rows `drawn` of `X`, or all of them, as a NumPy or sparse matrix."""
+    if is_dask(X):
+        return to_numpy((X if drawn is None else X[drawn]).compute())
+    if drawn is None:
+        return to_numpy(X)
+    if sp.issparse(X):
+        return X[drawn]
+    return to_numpy(namespace_of(X)[0].take(X, like(drawn, X), axis=0))
 
 
 def sample_rows(X, sample_weight, *, size, rng):
@@ -59,23 +77,17 @@ def sample_rows(X, sample_weight, *, size, rng):
     n_samples = X.shape[0]
     weights = to_numpy(sample_weight)
     if n_samples <= size:
-        if is_dask(X):
-            X = X.compute()
-        X = to_numpy(X)
+        rows = rows_at(X)
         if weights is None or (weights > 0).all():
-            return X, weights
-        return X[weights > 0], weights[weights > 0]
+            return rows, weights
+        return rows[weights > 0], weights[weights > 0]
     if weights is None:
         drawn = rng.randint(n_samples, size=size)
     else:
         cumulated = np.cumsum(weights)
         drawn = np.searchsorted(cumulated, rng.uniform(0, cumulated[-1], size), side="right")
     drawn.sort()
-    if is_dask(X):
-        return X[drawn].compute(), None
-    if sp.issparse(X):
-        return X[drawn], None
-    return to_numpy(namespace_of(X)[0].take(X, like(drawn, X), axis=0)), None
+    return rows_at(X, drawn), None
 
 
 def _principal_direction(X, weights):

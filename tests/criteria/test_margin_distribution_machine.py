@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from separatrix import OptimalMarginDistributionMachine, kernels
 from separatrix.criteria.margin_distribution_machine import (
     _exact_step,
-    _Losses,
+    Losses,
     solve_margin_distribution,
     solve_margin_distribution_linear,
 )
@@ -232,7 +232,7 @@ def test_line_search_finds_the_minimum(nu, theta):
     for _ in range(50):
         n = rng.integers(1, 10)
         signs, C = rng.choice([-1.0, 1.0], n), rng.uniform(0.1, 100)
-        losses = _Losses.of(signs, C=C, nu=nu, theta=theta)
+        losses = Losses.of(signs, C=C, nu=nu, theta=theta)
         scores, move = 3 * rng.normal(size=(2, n))
         square = rng.uniform(0.01, 1)
         slope = -losses.slopes(scores)[0] @ move

@@ -10,13 +10,12 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
+from sklearn.utils.validation import assert_all_finite
 
 from separatrix._numba import njit
 from separatrix._sklearn import (
     Interval,
     StrOptions,
-    check_same_namespace,
     fit_context,
     like,
     namespace_of,
@@ -24,17 +23,18 @@ from separatrix._sklearn import (
     to_numpy,
 )
 from separatrix.balance import balanced_offsets
-from separatrix.base import BaseDiscriminativeClustering, order_of_clusters
-from separatrix.chunks import is_dask, join_rows, map_chunks, map_rows
+from separatrix.base import BaseDiscriminativeClustering
+from separatrix.chunks import is_dask
 from separatrix.features import (
     GAMMA_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
     KernelFeaturesMixin,
     resolved_gamma,
 )
-from separatrix.kernels import KernelMap, check_fits_memory, fit_kernel_map, kernel_matrix
-from separatrix.multiway import Boundaries, one_vs_rest_code
+from separatrix.kernels import KernelMap, check_fits_memory, double_centred, kernel_matrix
+from separatrix.multiway import Boundaries, decoded, one_vs_rest_code
 from separatrix.result import SolverResult, Status
+from separatrix.starts import rows_at
 
 __all__ = ["RegularizedLeastSquaresClustering", "hat_matrix", "solve_flips"]
 
@@ -176,6 +176,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         "n_search": [Interval(Integral, 2, None, closed="left")],
     }
     _smaller_is_better = True
+    _default_seed = 0
 
     def __init__(
         self,
@@ -231,15 +232,13 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
     # --- what the base asks for ---
 
     def _prepare(self, X, sample_weight, progress, rng):
-        if self.random_state is None:  # the same clusters each time, unless chance is asked for
-            rng = np.random.RandomState(0)
         self._check_precomputed(X)
         sizes = Sizes.of(X.shape[0], self.n_clusters, self.shares, self.min_size, self.max_size)
         rows, chosen = self._searched(X, rng)
         self.reg_, self._kernel_params_ = self._resolved(rows, sizes, progress, rng)
         K = self._kernel(rows, self._kernel_params_)
         R = hat_matrix(K, self.reg_, tol=self._tolerance(rows))
-        return LeastSquaresProblem(X, rows, chosen, R, sizes, rng)
+        return LeastSquaresProblem(X, rows, chosen, R, sizes)
 
     def _tolerance(self, rows):
         """Relative size of negative eigenvalues that rounding explains; None for safe kernels."""
@@ -250,9 +249,14 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
 
     def _searched(self, X, rng):
         """Samples that are searched exactly, and which they are; None if all."""
-        n_samples = X.shape[0]
-        if n_samples <= self.n_search:
-            return computed(X) if is_dask(X) else to_numpy(X), None
+        chosen = self._drawn(X.shape[0], rng) if X.shape[0] > self.n_search else None
+        rows = rows_at(X, chosen)
+        if is_dask(X):  # other samples were checked at the door
+            assert_all_finite(rows, input_name="X")
+        return rows, chosen
+
+    def _drawn(self, n_samples, rng):
+        """The samples to search, where these are too many."""
         if self.kernel == "precomputed":
             raise ValueError(
                 f"kernel='precomputed' needs n_search >= {n_samples}, the number of samples, got "
@@ -264,12 +268,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
                 f"n_search={self.n_search} should be >= n_clusters={self.n_clusters}: of "
                 f"{n_samples} samples only so many are searched."
             )
-        chosen = np.sort(rng.permutation(n_samples)[:size])
-        if is_dask(X):
-            return computed(X[chosen]), chosen
-        if sp.issparse(X):
-            return X[chosen], chosen
-        return to_numpy(namespace_of(X)[0].take(X, like(chosen, X), axis=0)), chosen
+        return np.sort(rng.permutation(n_samples)[:size])
 
     def _kernel(self, rows, params):
         """Kernel matrix of searched samples; the linear one of centred samples."""
@@ -342,7 +341,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         found = []
         iterations = progress.iterations(self._n_starts())
         for _ in iterations:
-            start = random_labels(sizes, problem.rng)
+            start = random_labels(sizes, rng)
             found.append(solve_flips(problem.R, start, sizes, search=self.search))
             iterations.record(min(run.objective for run in found))
         best = min(found, key=lambda run: run.objective)
@@ -379,7 +378,7 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             targets = targets[:, 1:]
         coef, intercept = self._classifiers(problem, targets)
         boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
-        scores = self._scores(problem.X, boundaries)
+        scores = self._score_rows(problem.X, boundaries)
         offsets = problem.sizes.offsets(scores)
         shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
         return replace(boundaries, intercept=intercept + offsets), decoded(scores + shift)
@@ -392,19 +391,11 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             coef = normals_of(problem.rows, problem.multipliers(targets, self.reg_))
             return coef, -coef @ mean_of(problem.rows)
         if problem.chosen is None:
-            self._feature_map = problem.kernel_map(self.kernel, self._kernel_params_)
-            return problem.multipliers(targets, self.reg_).T, none
-        low_rank = fit_kernel_map(
-            problem.rows,
-            kernel=self.kernel,
-            params=self._kernel_params_,
-            max_rank=self.n_components,
-        )
-        if low_rank.rank == 0:
-            raise ValueError(
-                f"kernel={self.kernel!r} is zero for all samples of X, so nothing tells them "
-                "apart; check X or use another kernel."
+            self._feature_map = KernelMap.of(
+                problem.rows, kernel=self.kernel, params=self._kernel_params_
             )
+            return problem.multipliers(targets, self.reg_).T, none
+        low_rank = self._kernel_map(problem.rows, self._kernel_params_, max_rank=self.n_components)
         Z = np.asarray(low_rank(problem.rows), dtype=np.float64)
         A = Z.T @ Z
         A[np.diag_indices_from(A)] += self.reg_
@@ -427,43 +418,23 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
             the largest wins. All zero for one cluster. Lazy for a dask array.
         """
-        check_is_fitted(self)
-        if self._boundaries.n_clusters == 1:
-            return self._decision(X, "decision_function")
-        X = self._validate_X(X, reset=False)
-        rule = ClassifierValues(self._feature_map, self._boundaries)
-        if is_dask(X):
-            from separatrix.distributed import lazy_rows
+        return self._decision(X, "decision_function")
 
-            n_columns = None if len(self._boundaries.coef) == 1 else len(self._boundaries.coef)
-            return lazy_rows(rule, X, n_columns=n_columns, dtype=X.dtype)
-        check_same_namespace(X, self, attribute="intercept_", method="decision_function")
-        return map_rows(rule, X, width=self._width(self._boundaries))
+    def _score_rule(self, boundaries):
+        if boundaries.n_clusters == 1:
+            return super()._score_rule(boundaries)
+        return ClassifierValues(self._feature_map, boundaries)
 
-    def _predict_codes(self, X):
-        scores = self.decision_function(X)
-        if is_dask(scores):
-            drop = () if scores.ndim == 1 else 1
-            return scores.map_blocks(decoded, drop_axis=drop, dtype=np.int32)
-        return decoded(scores)
-
-    def _width(self, boundaries):
-        """Numbers that are made of each sample."""
-        return len(boundaries.coef) + (0 if self._feature_map is None else self._feature_map.rank)
-
-    def _scores(self, X, boundaries):
-        """Values of the classifiers at all samples."""
-        rule = ClassifierValues(self._feature_map, boundaries)
-        scores = join_rows(map_chunks(_apply, X, rule=rule, width=self._width(boundaries)))
+    def _score_rows(self, X, boundaries):
+        scores = super()._score_rows(X, boundaries)
         if is_dask(X):  # other samples were checked at the door
             assert_all_finite(scores, input_name="X times the classifiers' weights")
         return scores
 
-    def _labels_of(self, result, problem):
+    def _labels_of(self, result, problem, order):
         if problem.chosen is None:
-            return decoded(self._scores(problem.X, result.model))
+            return decoded(self._score_rows(problem.X, result.model))
         # another pass over all samples would double the time of a fit
-        order = order_of_clusters(result.labels, result.partition.weights)
         xp, _ = namespace_of(result.labels)
         return xp.take(like(np.argsort(order).astype(np.int32), result.labels), result.labels)
 
@@ -483,17 +454,6 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         }
 
 
-def computed(X):
-    """Rows of a dask array, of which only now it can be seen whether they are finite."""
-    rows = X.compute()
-    assert_all_finite(rows, input_name="X")
-    return rows
-
-
-def _apply(X, *, rule):
-    return rule(X)
-
-
 class ClassifierValues:
     """Picklable map from a chunk of samples to the values of classifiers."""
 
@@ -507,13 +467,6 @@ class ClassifierValues:
         if len(coef) == 1:
             return features @ like(coef[0], features) + float(intercept[0])
         return features @ like(coef.T, features) + like(intercept, features)
-
-
-def decoded(scores):
-    """Clusters that go with values of the classifiers."""
-    xp, _ = namespace_of(scores)
-    labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
-    return xp.astype(labels, xp.int32)
 
 
 # --- the problem --------------------------------------------------------------------------------
@@ -638,8 +591,6 @@ class LeastSquaresProblem:
         Hat matrix of ridge regression on them.
     sizes : Sizes
         Of all samples.
-    rng : RandomState
-        Draws starts.
     """
 
     X: Any
@@ -647,17 +598,10 @@ class LeastSquaresProblem:
     chosen: Any
     R: np.ndarray
     sizes: Sizes
-    rng: Any
 
     def multipliers(self, targets, reg):
         """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
         return (targets - self.R @ targets) / reg
-
-    def kernel_map(self, kernel, params):
-        """Map of samples to their kernel with all searched ones."""
-        if kernel == "precomputed":
-            return KernelMap("precomputed", {}, np.arange(self.rows.shape[0]))
-        return KernelMap.of(self.rows, kernel=kernel, params=params)
 
 
 @dataclass(frozen=True)
@@ -679,9 +623,7 @@ def centred_kernel(rows):
     if not sp.issparse(rows):
         rows = rows - mean_of(rows)
         return rows @ rows.T
-    K = (rows @ rows.T).toarray()
-    means = K.mean(axis=1)
-    return K - means[:, None] - means + means.mean()
+    return double_centred((rows @ rows.T).toarray())
 
 
 def normals_of(rows, multipliers):

@@ -358,11 +358,8 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
         if self.kernel == "linear":
             K = kernel_matrix(X, X, kernel="linear", params={})
             return KernelBasis(K.astype(np.float64, copy=False), X)
-        if self.kernel == "precomputed":
-            self._feature_map = KernelMap("precomputed", {}, np.arange(X.shape[0]))
-            return KernelBasis(X.astype(np.float64), None)
         self._feature_map = KernelMap.of(X, kernel=self.kernel, params=params)
-        K = self._feature_map(X)
+        K = X if self.kernel == "precomputed" else self._feature_map(X)
         return KernelBasis(K.astype(np.float64, copy=False), None)
 
     def _start(self, problem, n_clusters, restart, rng):

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -36,13 +36,15 @@ from separatrix._sklearn import Interval, fit_context, one_blas_thread
 from separatrix.chunks import map_chunks, map_rows
 from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
 from separatrix.kernels import KernelMap, check_fits_memory, kernel_matrix
-from separatrix.multiway import one_vs_rest_code
+from separatrix.multiway import decoded, one_vs_rest_code
 
 __all__ = [
     "FeatureSpace",
     "KernelSpace",
+    "Losses",
     "MarginDistribution",
     "OptimalMarginDistributionMachine",
+    "solve_in_space",
     "solve_margin_distribution",
     "solve_margin_distribution_linear",
 ]
@@ -106,7 +108,7 @@ class MarginDistribution:
 
 
 @dataclass(frozen=True)
-class _Losses:
+class Losses:
     """What margins outside of the zone cost.
 
     Attributes
@@ -243,6 +245,12 @@ class KernelSpace:
             step[active] = root * cho_solve((self._cholesky, True), right, check_finite=False)
         return step
 
+    def whitened(self, A, curvature):
+        """Matrix whose inner products are those of A by the inverse of 1 / D + K."""
+        self._factor(curvature)
+        scaled = self._root[:, None] * A[self._active]
+        return solve_triangular(self._cholesky, scaled, lower=True, check_finite=False)
+
     def _factor(self, curvature):
         """Factor I + D^1/2 K D^1/2, of samples with curvature, unless that is at hand."""
         if self._curvature is not None and np.array_equal(curvature, self._curvature):
@@ -367,7 +375,7 @@ def _exact_step(losses, scores, move, slope, square):
 
     Parameters
     ----------
-    losses : _Losses
+    losses : Losses
         The losses.
     scores, move : ndarray of shape (n_samples,)
         Values of the machine, and of a step of length one.
@@ -411,8 +419,8 @@ def _objective(space, losses, coef, scores):
     return 0.5 * max(space.inner(coef, coef, scores), 0.0) + losses.total(scores)
 
 
-def _solve(space, losses, *, C, start, tol, max_iter):
-    """Newton's method for the objective of `losses` in `space`."""
+def solve_in_space(space, losses, *, C, start, tol, max_iter):
+    """Newton's method for the objective of `losses` in `space`, whose scale is C."""
     # 1. The start: the one given, unless w = 0, whose objective is C, is better.
     coef = space.zero() if start is None else np.array(start, dtype=np.float64)
     scores = space.values(coef)
@@ -495,8 +503,8 @@ def solve_margin_distribution(
     ----------
     .. [1] T. Zhang, Z.-H. Zhou, "Optimal margin distribution clustering", AAAI 2018.
     """
-    losses = _Losses.of(y, C=C, nu=nu, theta=theta, sample_weight=sample_weight)
-    return _solve(KernelSpace(K), losses, C=C, start=start, tol=tol, max_iter=max_iter)
+    losses = Losses.of(y, C=C, nu=nu, theta=theta, sample_weight=sample_weight)
+    return solve_in_space(KernelSpace(K), losses, C=C, start=start, tol=tol, max_iter=max_iter)
 
 
 def solve_margin_distribution_linear(
@@ -542,9 +550,9 @@ def solve_margin_distribution_linear(
     ----------
     .. [1] T. Zhang, Z.-H. Zhou, "Optimal margin distribution clustering", AAAI 2018.
     """
-    losses = _Losses.of(y, C=C, nu=nu, theta=theta, sample_weight=sample_weight)
+    losses = Losses.of(y, C=C, nu=nu, theta=theta, sample_weight=sample_weight)
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    return _solve(FeatureSpace(X), losses, C=C, start=start, tol=tol, max_iter=max_iter)
+    return solve_in_space(FeatureSpace(X), losses, C=C, start=start, tol=tol, max_iter=max_iter)
 
 
 # --- the classifier -----------------------------------------------------------------------------
@@ -746,15 +754,6 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
             stacklevel=3,
         )
 
-    def _check_classes(self, codes, weights):
-        n_classes = len(self.classes_)
-        present = np.bincount(codes, weights=weights, minlength=n_classes) > 0
-        if n_classes < 2 or not present.all():
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in y, each with "
-                f"positive weight; got {int(present.sum())} class of {n_classes}."
-            )
-
     def _fit_signs(self, X, signs, weights, present):
         """Fit a boundary to each row of `signs` and set the model."""
         for name in ("coef_", "dual_coef_"):
@@ -807,9 +806,11 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         """Machines of the rows of `signs`."""
         fits = []
         for y in signs:
-            losses = _Losses.of(y, C=self.C, nu=self.nu, theta=self.theta, sample_weight=weights)
+            losses = Losses.of(y, C=self.C, nu=self.nu, theta=self.theta, sample_weight=weights)
             fits.append(
-                _solve(space, losses, C=self.C, start=None, tol=self.tol, max_iter=self.max_iter)
+                solve_in_space(
+                    space, losses, C=self.C, start=None, tol=self.tol, max_iter=self.max_iter
+                )
             )
         return fits
 
@@ -859,8 +860,7 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         y : ndarray of shape (n_samples,)
             Classes.
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        chosen = decoded(self.decision_function(X))
         return self.classes_[chosen]
 
     def __sklearn_tags__(self):

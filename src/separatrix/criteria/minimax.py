@@ -699,13 +699,7 @@ class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstima
         codes = self._class_codes(X, y)
         sample_weight = self._validate_weights(X, sample_weight)
         n_classes = len(self.classes_)
-        weights = to_numpy(sample_weight)
-        present = np.bincount(codes, weights=weights, minlength=n_classes) > 0
-        if n_classes < 2 or not present.all():
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in y, each with "
-                f"positive weight; got {int(present.sum())} class of {n_classes}."
-            )
+        self._check_classes(codes, to_numpy(sample_weight))
         problem = self._problem(X, sample_weight, check_random_state(self.random_state))
         partition = problem.partition(n_classes)
         partition.assign(beside(codes.astype(np.int32), problem.X))

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from separatrix._sklearn import Interval, StrOptions, fit_context, one_blas_thread
 from separatrix.base import BaseClustering
 from separatrix.chunks import is_dask
-from separatrix.criteria.volume_models import Rotated, Split, Tree, TwoSided, decoded
+from separatrix.criteria.volume_models import Rotated, Split, Tree, TwoSided
 from separatrix.features import GAMMA_CONSTRAINTS, resolved_gamma
 from separatrix.forms import MATRICES, ONE_THREAD_ROWS, Form, form_of
-from separatrix.graphs import check_similarity, row_hashes, similarity_graph
-from separatrix.kernels import check_fits_memory
+from separatrix.graphs import KnownRows, check_similarity, similarity_graph
+from separatrix.kernels import check_fits_memory, check_symmetric, double_centred
+from separatrix.multiway import decoded
 from separatrix.responders import (
     COARSE_NODES,
     DENSE_SAMPLES,
@@ -134,10 +135,10 @@ class VolumeGraphMixin:
 
     def _check_varies(self, graph):
         """Refuse samples that are all equal."""
-        if (graph.hashes == graph.hashes[0]).all():
+        if graph.known.are_equal:
             wanted = f"n_clusters={self.n_clusters}" if hasattr(self, "n_clusters") else "classes"
             raise ValueError(
-                f"X has 1 distinct sample of {len(graph.hashes)}, which no graph can part into "
+                f"X has 1 distinct sample of {graph.W.shape[0]}, which no graph can part into "
                 f"{wanted}; check that X holds the features."
             )
 
@@ -279,6 +280,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         "multiway": [StrOptions({"orthogonal", "bisection"})],
     }
     _smaller_is_better = True
+    _default_seed = 0
 
     def __init__(
         self,
@@ -456,8 +458,6 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         return VolumeProblem(self._form(X), X)
 
     def _fit_once(self, problem, restart, progress, rng):
-        if self.random_state is None:  # the same clusters each time, unless chance is asked for
-            rng = np.random.RandomState(0)
         small = problem.form.n_samples <= ONE_THREAD_ROWS
         solve = one_blas_thread(self._solve) if small else self._solve
         return solve(problem, progress, rng)
@@ -517,7 +517,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         # those of Algorithm 1 are its starts
         return self.max_iter if self.solver == "sphere" else PAPER_STARTS
 
-    def _labels_of(self, result, problem):
+    def _labels_of(self, result, problem, order):
         return decoded(result.model.scores)
 
     def _model_attributes(self, model, X):
@@ -568,8 +568,7 @@ class GivenGraph:
 
     W: Any
     own: float
-    hashes: np.ndarray
-    order: np.ndarray
+    known: KnownRows
     has_samples = False
 
     @classmethod
@@ -580,25 +579,16 @@ class GivenGraph:
     @classmethod
     def of_matrix(cls, X):
         """Any symmetric matrix."""
-        scale, difference = abs(X).max(), abs(X - X.T).max()
-        if difference > 1e-6 * scale:
-            raise ValueError(
-                "matrix='precomputed' needs a symmetric matrix, but X differs from its transpose "
-                f"by {difference:.3g} where its largest value is {scale:.3g}; use (X + X.T) / 2."
-            )
+        check_symmetric(X, parameter="matrix")
         return cls._of(X, (0.5 * X + 0.5 * X.T).tocsr() if sp.issparse(X) else (X + X.T) / 2)
 
     @classmethod
     def _of(cls, X, W):
-        hashes = row_hashes(X)
-        order = np.argsort(hashes, kind="stable")
-        return cls(W, float(W.diagonal().mean()), hashes[order], order)
+        return cls(W, float(W.diagonal().mean()), KnownRows.of(X))
 
     def match(self, X):
         """For each row of `X`, the sample with the same row; -1 if there is none."""
-        hashes = row_hashes(X)
-        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[places] == hashes, self.order[places], -1)
+        return self.known.match(X)
 
     def to_new(self, X):
         """The rows of new samples are given, too."""
@@ -647,8 +637,7 @@ def limit_matrix(method, K, *, after=None):
     """
     K = np.asarray(K, dtype=np.float64)
     if method == "kernel-k-means":
-        sums = K.mean(axis=1)
-        M = K - sums[:, None] - sums + sums.mean()
+        M = double_centred(K)
     elif method == "mutual-information":
         M = K @ K
     else:

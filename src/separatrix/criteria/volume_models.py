@@ -8,16 +8,10 @@ import numpy as np
 from separatrix.forms import Form
 from separatrix.responders import LowSpectrum, signs_of
 
-__all__ = ["Rotated", "Split", "Tree", "TwoSided", "decoded"]
+__all__ = ["Rotated", "Split", "Tree", "TwoSided"]
 
 # Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
 LEAST_GAP = 0.05
-
-
-def decoded(scores):
-    """Clusters that go with responses."""
-    labels = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-    return labels.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from separatrix._sklearn import Interval, fit_context
 from separatrix.criteria.volume import VolumeGraphMixin, extended
+from separatrix.multiway import decoded
 from separatrix.responders import responder_of
 
 __all__ = ["ApproximateVolumeRegularization"]
@@ -165,7 +166,7 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
         self._eta = np.array([responses.eta[0] for responses in found]) / self.radius
         self._responses = self.radius * np.column_stack([responses.h for responses in found])
         self.response_ = self._squeezed(self._responses)
-        self.transduction_ = self._decoded(self.response_)
+        self.transduction_ = self.classes_[decoded(self.response_)]
         return self
 
     def _validate_X_y(self, X, y):
@@ -229,14 +230,11 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
         y : ndarray of shape (n_samples,)
             Classes.
         """
-        return self._decoded(self.decision_function(X))
+        chosen = decoded(self.decision_function(X))
+        return self.classes_[chosen]
 
     def _squeezed(self, responses):
         return responses[:, 0] if len(self.classes_) == 2 else responses
-
-    def _decoded(self, scores):
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
 
 
 def sign_columns(y, known, classes):
