@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._numba import njit
 from separatrix._sklearn import like, namespace_of, to_numpy, widest_float
 
 __all__ = ["Cut", "Offsets", "balanced_offsets", "balanced_threshold", "lower_bound_cut"]
@@ -212,6 +213,10 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
     slack = ROUNDING * float(xp.sum(weight))
     least, most = (np.broadcast_to(size, n_clusters) for size in (min_size, max_size))
     bounds = (least - slack, most + slack)
+    if isinstance(scores, np.ndarray):
+        best = _swept_offsets(scores, weight, *bounds, offsets, SWEEPS)
+        excess = _excess(scores + like(best, scores), weight, bounds)
+        return Offsets(best, bool(excess.max() <= 0))
     shifted = scores + like(offsets, scores)
     excess = _excess(shifted, weight, bounds)
     best, best_excess = offsets.copy(), excess.max()
@@ -237,6 +242,88 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
     if excess.max() <= max(best_excess, 0):
         best, best_excess = offsets, excess.max()
     return Offsets(best, bool(best_excess <= 0))
+
+
+@njit
+def _swept_offsets(
+    scores,  # IN
+    weight,  # IN
+    least,  # IN
+    most,  # IN
+    offsets,  # INOUT
+    n_sweeps,
+):
+    """The loop of `balanced_offsets` on NumPy arrays, without a call of NumPy for each step."""
+    n_samples, n_clusters = scores.shape
+    needed = np.empty(n_samples)
+    best, best_excess, excess = offsets.copy(), np.inf, np.empty(n_clusters)
+    for sweep in range(n_sweeps + 1):
+        moved = False
+        for cluster in range(n_clusters):
+            # 1) sizes of the clusters by the offsets so far
+            excess[:] = 0.0
+            for i in range(n_samples):
+                rival, winner = -np.inf, -1
+                top = -np.inf
+                for c in range(n_clusters):
+                    value = scores[i, c] + offsets[c]
+                    if value > top:
+                        top, winner = value, c
+                    if c != cluster and value > rival:
+                        rival = value
+                excess[winner] += weight[i]
+                needed[i] = rival - scores[i, cluster]
+            for c in range(n_clusters):
+                excess[c] = max(excess[c] - most[c], least[c] - excess[c])
+            if excess.max() < best_excess or excess.max() <= 0:
+                best_excess = excess.max()
+                best[:] = offsets
+            if sweep == n_sweeps:
+                return best
+            # 2) the offset of one of them that its bounds ask for
+            if offsets[cluster] == 0 and excess[cluster] <= 0:
+                continue
+            order = np.argsort(needed)
+            offset = _offset_in_order(needed, weight, order, least[cluster], most[cluster])
+            if offset != offsets[cluster]:
+                offsets[cluster] = offset
+                moved = True
+        if not moved:
+            return best
+    return best
+
+
+@njit
+def _offset_in_order(
+    needed,  # IN
+    weight,  # IN
+    order,  # IN
+    least,
+    most,
+):
+    """`_offset_of_size` for samples whose order is known."""
+    size, total = 0.0, 0.0
+    for i in order:
+        if weight[i] > 0 and needed[i] < 0:
+            size += weight[i]
+    if least <= size <= most:
+        return 0.0
+    smallest, largest = np.inf, -np.inf
+    for i in order:
+        if weight[i] > 0:
+            smallest, largest = min(smallest, needed[i]), max(largest, needed[i])
+    apart = 32 * 2.220446049250313e-16 * max(abs(smallest), abs(largest))
+    offset, nearest, last = 0.0, np.inf, np.nan
+    for i in order:
+        if weight[i] <= 0:
+            continue
+        if needed[i] - last > apart:  # a cut between two that differ
+            distance = max(total - most, least - total, 0.0)
+            if distance < nearest or (distance == nearest and size > most):
+                nearest, offset = distance, 0.5 * (last + needed[i])
+        total += weight[i]
+        last = needed[i]
+    return offset
 
 
 def _excess(shifted, weight, bounds):
