@@ -9,10 +9,12 @@ __version__ = "0.1.0.dev0"
 # iterate `__all__`: a new criterion is one line here.
 _HOMES = {
     "ApproximateVolumeRegularization": "criteria.volume_regularization",
+    "LabelGenerationMarginClustering": "criteria.label_generation",
     "MaximinSeparationClustering": "criteria.separation",
     "MaximumMarginClustering": "criteria.margin",
     "MaximumVolumeClustering": "criteria.volume",
     "MinimaxProbabilityMachine": "criteria.minimax",
+    "OptimalMarginDistributionClustering": "criteria.margin_distribution",
     "OptimalMarginDistributionMachine": "criteria.margin_distribution_machine",
     "RegularizedLeastSquaresClustering": "criteria.least_squares",
     "datasets": None,

@@ -18,15 +18,24 @@ from separatrix._sklearn import (
     check_same_namespace,
     check_sample_weight,
     fit_context,
+    like,
     namespace_of,
     supported_floats,
     to_numpy,
 )
 from separatrix.chunks import beside, is_dask, map_rows
+from separatrix.links import Links
 from separatrix.multiway import Boundaries, decoded
 from separatrix.result import Iterations, Progress, SolverResult, Status
 
-__all__ = ["BaseClustering", "BaseDiscriminativeClustering", "BoundaryPredictorMixin"]
+__all__ = [
+    "BaseClustering",
+    "BaseDiscriminativeClustering",
+    "BoundaryPredictorMixin",
+    "LinkedFitMixin",
+    "LinkedWeightedFitMixin",
+    "renumbered",
+]
 
 
 class _ObservedIterations(Iterations):
@@ -85,6 +94,12 @@ def _order_of_clusters(labels, weights):
     for cluster in np.flatnonzero(size[group] > 1):  # a pass over all labels only if it matters
         appearance[cluster] = np.argmax(to_numpy(labels) == cluster)
     return np.lexsort((appearance, -np.asarray(weights)))
+
+
+def renumbered(labels, order):
+    """Labels in the numbering in which cluster i is what they call `order[i]`."""
+    xp, _ = namespace_of(labels)
+    return xp.take(like(np.argsort(order).astype(np.int32), labels), xp.astype(labels, xp.int32))
 
 
 class BoundaryPredictorMixin:
@@ -274,7 +289,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
     def _fit_once(self, problem, restart, progress, rng):
         """Solve from start number `restart`; return a SolverResult."""
 
-    def _fit(self, X, sample_weight=None):
+    def _fit(self, X, sample_weight=None, links=None):
         """Find the clusters of validated samples."""
         n_samples = X.shape[0]
         if sample_weight is not None:
@@ -292,7 +307,9 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         if self.n_clusters == 1:
             self._set_result(X, self._one_cluster(X), self._attributes(None, None, [0]))
         else:
-            problem = self._prepare(X, sample_weight, progress, rng)
+            # criteria that know no links have no argument for them
+            constraints = {} if links is None else {"links": links}
+            problem = self._prepare(X, sample_weight, progress, rng, **constraints)
             best, order = self._best_of_restarts(problem, progress, rng)
             self._set_result(X, best, self._attributes(problem, best.partition, order))
         progress.close()
@@ -407,6 +424,8 @@ class BaseDiscriminativeClustering(BoundaryPredictorMixin, BaseClustering):
         return self._fit(X, self._validate_weights(X, sample_weight))
 
     def _labels_of(self, result, problem, order):
+        if getattr(problem, "links", None) is not None:  # which no boundary knows of
+            return renumbered(result.labels, order)
         # where a sample lies exactly on a boundary, the turn of its normal decides
         boundaries = result.model
         return map_rows(boundaries.labels, problem.X, width=boundaries.code.shape[0])
@@ -435,3 +454,104 @@ class BaseDiscriminativeClustering(BoundaryPredictorMixin, BaseClustering):
         tags.input_tags.sparse = True
         tags.array_api_support = True
         return tags
+
+
+class _LinkedMixin:
+    """Links as arguments of `fit`."""
+
+    n_clusters: int
+
+    def _links(self, X, must_link, cannot_link, known_labels):
+        """Links between the samples, or None."""
+        given = (must_link, cannot_link, known_labels)
+        if all(one is None for one in given):
+            return None
+        if is_dask(X):
+            raise TypeError(
+                "must_link, cannot_link and known_labels need samples in memory, got a dask "
+                "array; compute X, or fit a sample of it."
+            )
+        links = Links.of(
+            X.shape[0],
+            self.n_clusters,
+            must_link=must_link,
+            cannot_link=cannot_link,
+            known_labels=known_labels,
+        )
+        return None if links.is_empty else links
+
+
+class LinkedFitMixin(_LinkedMixin):
+    """`fit` with links."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, *, must_link=None, cannot_link=None, known_labels=None):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; the kernel matrix where that is precomputed.
+        y : None
+            Ignored.
+        must_link : array-like of int, default=None
+            Samples that belong together: pairs of row indices, or one id per sample, equal ids
+            linked and -1 for none, which is the form that cross-validation can slice.
+        cannot_link : array-like of int, default=None
+            Samples to keep apart, in either form.
+        known_labels : array-like of int of shape (n_samples,), default=None
+            Known clusters of samples, -1 where unknown: those of equal labels are kept together
+            and those of different labels apart, whatever the numbers of their clusters.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = self._validate_X(X, reset=True)  # type: ignore[attr-defined]
+        links = self._links(X, must_link, cannot_link, known_labels)
+        return self._fit(X, links=links)  # type: ignore[attr-defined]
+
+
+class LinkedWeightedFitMixin(_LinkedMixin):
+    """`fit` with weights and links."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X,
+        y=None,
+        sample_weight=None,
+        *,
+        must_link=None,
+        cannot_link=None,
+        known_labels=None,
+    ):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; the kernel matrix where that is precomputed.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+        must_link : array-like of int, default=None
+            Samples that belong together: pairs of row indices, or one id per sample, equal ids
+            linked and -1 for none, which is the form that cross-validation can slice.
+        cannot_link : array-like of int, default=None
+            Samples to keep apart, in either form.
+        known_labels : array-like of int of shape (n_samples,), default=None
+            Known clusters of samples, -1 where unknown: those of equal labels are kept together
+            and those of different labels apart, whatever the numbers of their clusters.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = self._validate_X(X, reset=True)  # type: ignore[attr-defined]
+        links = self._links(X, must_link, cannot_link, known_labels)
+        weights = self._validate_weights(X, sample_weight)  # type: ignore[attr-defined]
+        return self._fit(X, weights, links)  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels, rbf_kernel
 
-from separatrix import RegularizedLeastSquaresClustering
+from separatrix import RegularizedLeastSquaresClustering, searched
 from separatrix.balance import balanced_offsets
 from separatrix.criteria import least_squares
 from separatrix.criteria.least_squares import Sizes, hat_matrix, random_labels, solve_flips
@@ -102,6 +102,11 @@ def state(R, labels, n_clusters):
     return members @ R, labels, np.bincount(labels, minlength=n_clusters)
 
 
+def unlinked(n):
+    """Sizes and conflicts of nodes that are single samples."""
+    return np.ones(n, dtype=np.int64), np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+
 # Caches against the definition
 
 
@@ -119,7 +124,7 @@ def test_caches_and_gains_are_those_of_the_definition_after_every_move(kernel, n
         gain = sums[d, j] - sums[labels[j], j] + R[j, j]
         expected = labels.copy()
         expected[j] = d
-        least_squares._move(R, sums, labels, counts, j, d)
+        least_squares._move(R, sums, labels, counts, np.ones(14, dtype=np.int64), j, d)
         np.testing.assert_array_equal(labels, expected)
         np.testing.assert_array_equal(counts, np.bincount(labels, minlength=n_clusters))
         following = criterion(A, labels, n_clusters)
@@ -246,7 +251,7 @@ def test_each_search_makes_the_moves_of_a_plain_loop(name, n_clusters):
             getattr(plain, name)(*arguments)
             sums, labels, counts = state(R, start, n_clusters)
             kernel_function = getattr(least_squares, f"_{name}")
-            n_moves = kernel_function(R, sums, labels, counts, *arguments)
+            n_moves = kernel_function(R, sums, labels, counts, *unlinked(11), *arguments)
             np.testing.assert_array_equal(labels, plain.labels)
             assert n_moves == plain.n_moves
             np.testing.assert_allclose(sums, state(R, labels, n_clusters)[0], atol=1e-10)
@@ -265,7 +270,7 @@ def test_settling_ends_within_the_bounds():
         sizes = rng.multinomial(15, np.full(k, 1 / k))
         least, most = np.maximum(sizes - 1, 0), sizes + 1
         sums, labels, counts = state(R, start, k)
-        n_moves = least_squares._settle(R, sums, labels, counts, least, most)
+        n_moves = least_squares._settle(R, sums, labels, counts, *unlinked(15), least, most)
         plain = Plain(A, start, k)
         plain.settle(least, most)
         np.testing.assert_array_equal(labels, plain.labels)
@@ -967,7 +972,7 @@ def test_the_classifiers_of_the_searched_samples_label_the_others(kernel, n_clus
 
 
 def test_at_most_two_thousand_samples_are_searched(monkeypatch):
-    monkeypatch.setattr(least_squares, "LARGE_SEARCH", 30)
+    monkeypatch.setattr(searched, "LARGE_SEARCH", 30)
     X = groups(n=100)
     assert len(RegularizedLeastSquaresClustering(n_search=99).fit(X).searched_) == 30
     assert len(RegularizedLeastSquaresClustering(n_search=20).fit(X).searched_) == 20

@@ -1,45 +1,33 @@
 """Regularised least-squares clustering: the labelling that least-squares classifiers fit best."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.validation import assert_all_finite
 
 from separatrix._numba import njit
 from separatrix._sklearn import (
     Interval,
     StrOptions,
-    fit_context,
-    like,
-    namespace_of,
     one_blas_thread,
     to_numpy,
 )
 from separatrix.balance import balanced_offsets
-from separatrix.base import BaseDiscriminativeClustering
-from separatrix.chunks import is_dask
-from separatrix.features import (
-    GAMMA_CONSTRAINTS,
-    KERNEL_CONSTRAINTS,
-    KernelFeaturesMixin,
-    resolved_gamma,
-)
-from separatrix.kernels import KernelMap, check_fits_memory, double_centred, kernel_matrix
-from separatrix.multiway import Boundaries, decoded, one_vs_rest_code
+from separatrix.base import BaseDiscriminativeClustering, LinkedFitMixin
+from separatrix.features import GAMMA_CONSTRAINTS, KERNEL_CONSTRAINTS, resolved_gamma
+from separatrix.links import Links, linked_labels
+from separatrix.multiway import Boundaries, one_vs_rest_code
 from separatrix.result import SolverResult, Status
-from separatrix.starts import rows_at
+from separatrix.searched import SEARCH_CONSTRAINTS, SearchedMixin
 
 __all__ = ["RegularizedLeastSquaresClustering", "hat_matrix", "solve_flips"]
 
-# Samples that are searched where there are more than `n_search`.
-LARGE_SEARCH = 2_000
 # Of an even share, which a cluster of free size keeps at least.
 FLOOR = 0.1
 # Gains up to this are rounding errors; entries of hat matrices are at most one.
@@ -59,7 +47,9 @@ AUTO_STARTS = 5
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+class RegularizedLeastSquaresClustering(
+    LinkedFitMixin, SearchedMixin, BaseDiscriminativeClustering
+):
     r"""Clusters that least-squares classifiers, one for each, tell apart with the least error.
 
     For every labelling the classifiers and their error are known in closed form, and so is the
@@ -167,13 +157,13 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
     _parameter_constraints: dict = {
         **BaseDiscriminativeClustering._parameter_constraints,
         **KERNEL_CONSTRAINTS,
+        **SEARCH_CONSTRAINTS,
         "search": [StrOptions({"shaking", "steepest", "stochastic"})],
         "reg": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "gamma": [StrOptions({"auto"}), *GAMMA_CONSTRAINTS],
         "shares": [StrOptions({"free", "equal"}), "array-like"],
         "min_size": [Interval(Integral, 0, None, closed="left"), None],
         "max_size": [Interval(Integral, 1, None, closed="left"), None],
-        "n_search": [Interval(Integral, 2, None, closed="left")],
     }
     _smaller_is_better = True
     _default_seed = 0
@@ -211,34 +201,16 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         self.n_init = n_init
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples; the kernel matrix where that is precomputed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(self._validate_X(X, reset=True))
-
     # --- what the base asks for ---
 
-    def _prepare(self, X, sample_weight, progress, rng):
+    def _prepare(self, X, sample_weight, progress, rng, links=None):
         self._check_precomputed(X)
         sizes = Sizes.of(X.shape[0], self.n_clusters, self.shares, self.min_size, self.max_size)
         rows, chosen = self._searched(X, rng)
         self.reg_, self._kernel_params_ = self._resolved(rows, sizes, progress, rng)
         K = self._kernel(rows, self._kernel_params_)
         R = hat_matrix(K, self.reg_, tol=self._tolerance(rows))
-        return LeastSquaresProblem(X, rows, chosen, R, sizes)
+        return LeastSquaresProblem(X, rows, chosen, R, sizes, links)
 
     def _tolerance(self, rows):
         """Relative size of negative eigenvalues that rounding explains; None for safe kernels."""
@@ -246,41 +218,6 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         if safe or (self.kernel == "poly" and self.coef0 >= 0 and self.degree % 1 == 0):
             return None
         return max(1e-7, rows.shape[0] * float(np.finfo(rows.dtype).eps))
-
-    def _searched(self, X, rng):
-        """Samples that are searched exactly, and which they are; None if all."""
-        chosen = self._drawn(X.shape[0], rng) if X.shape[0] > self.n_search else None
-        rows = rows_at(X, chosen)
-        if is_dask(X):  # other samples were checked at the door
-            assert_all_finite(rows, input_name="X")
-        return rows, chosen
-
-    def _drawn(self, n_samples, rng):
-        """The samples to search, where these are too many."""
-        if self.kernel == "precomputed":
-            raise ValueError(
-                f"kernel='precomputed' needs n_search >= {n_samples}, the number of samples, got "
-                f"{self.n_search}: the search cannot be extended without features."
-            )
-        size = min(self.n_search, LARGE_SEARCH)
-        if size < self.n_clusters:
-            raise ValueError(
-                f"n_search={self.n_search} should be >= n_clusters={self.n_clusters}: of "
-                f"{n_samples} samples only so many are searched."
-            )
-        return np.sort(rng.permutation(n_samples)[:size])
-
-    def _kernel(self, rows, params):
-        """Kernel matrix of searched samples; the linear one of centred samples."""
-        check_fits_memory(rows.shape[0], remedy="use a smaller n_search")
-        if self.kernel == "precomputed":
-            return rows.astype(np.float64)
-        if self.kernel == "linear":
-            return np.asarray(centred_kernel(rows), dtype=np.float64)
-        if self.kernel == "rbf" and not sp.issparse(rows):  # keeps the digits of distances
-            rows = rows - rows.mean(axis=0)
-        K = kernel_matrix(rows, rows, kernel=self.kernel, params=params)
-        return np.asarray(K, dtype=np.float64)
 
     def _resolved(self, rows, sizes, progress, rng):
         """Weight of norms and parameters of the kernel, chosen if they are automatic."""
@@ -338,11 +275,12 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
 
     def _fit_once(self, problem, restart, progress, rng):
         sizes = problem.sizes.scaled(len(problem.R))
+        links = problem.searched_links
         found = []
         iterations = progress.iterations(self._n_starts())
         for _ in iterations:
-            start = random_labels(sizes, rng)
-            found.append(solve_flips(problem.R, start, sizes, search=self.search))
+            start = random_labels(sizes, rng, links)
+            found.append(solve_flips(problem.R, start, sizes, search=self.search, links=links))
             iterations.record(min(run.objective for run in found))
         best = min(found, key=lambda run: run.objective)
         if self._is_automatic():
@@ -376,67 +314,15 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
         targets = targets_of(found.labels, self.n_clusters)
         if self.n_clusters == 2:
             targets = targets[:, 1:]
-        coef, intercept = self._classifiers(problem, targets)
-        boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
-        scores = self._score_rows(problem.X, boundaries)
-        offsets = problem.sizes.offsets(scores)
-        shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
-        return replace(boundaries, intercept=intercept + offsets), decoded(scores + shift)
-
-    def _classifiers(self, problem, targets):
-        """Weights and offsets of ridge regressions, in the features that boundaries live in."""
-        self._feature_map = None
-        none = np.zeros(targets.shape[1])
-        if self.kernel == "linear":
-            coef = normals_of(problem.rows, problem.multipliers(targets, self.reg_))
-            return coef, -coef @ mean_of(problem.rows)
-        if problem.chosen is None:
-            self._feature_map = KernelMap.of(
-                problem.rows, kernel=self.kernel, params=self._kernel_params_
+        if problem.chosen is None or self.kernel == "linear":
+            multipliers = problem.multipliers(targets, self.reg_)
+            coef, intercept = self._model_of_multipliers(problem.rows, multipliers)
+        else:
+            coef, intercept = self._model_of_features(
+                problem.rows, partial(ridge_weights, targets=targets, reg=self.reg_)
             )
-            return problem.multipliers(targets, self.reg_).T, none
-        low_rank = self._kernel_map(problem.rows, self._kernel_params_, max_rank=self.n_components)
-        Z = np.asarray(low_rank(problem.rows), dtype=np.float64)
-        A = Z.T @ Z
-        A[np.diag_indices_from(A)] += self.reg_
-        coef = cho_solve(cho_factor(A), Z.T @ targets)
-        # weights of kernel values at the landmarks spare every sample the way to its features
-        self._feature_map = replace(low_rank, projection=None)
-        return (low_rank.projection @ coef).T, none
-
-    def decision_function(self, X):
-        """One classifier's value for each cluster.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples; their kernel with the training samples where that is precomputed.
-
-        Returns
-        -------
-        scores : array of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
-            the largest wins. All zero for one cluster. Lazy for a dask array.
-        """
-        return self._decision(X, "decision_function")
-
-    def _score_rule(self, boundaries):
-        if boundaries.n_clusters == 1:
-            return super()._score_rule(boundaries)
-        return ClassifierValues(self._feature_map, boundaries)
-
-    def _score_rows(self, X, boundaries):
-        scores = super()._score_rows(X, boundaries)
-        if is_dask(X):  # other samples were checked at the door
-            assert_all_finite(scores, input_name="X times the classifiers' weights")
-        return scores
-
-    def _labels_of(self, result, problem, order):
-        if problem.chosen is None:
-            return decoded(self._score_rows(problem.X, result.model))
-        # another pass over all samples would double the time of a fit
-        xp, _ = namespace_of(result.labels)
-        return xp.take(like(np.argsort(order).astype(np.int32), result.labels), result.labels)
+        boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
+        return self._sized(problem, boundaries, problem.sizes.least, problem.sizes.most)
 
     def _attributes(self, problem, partition, order):
         if problem is None:
@@ -452,21 +338,6 @@ class RegularizedLeastSquaresClustering(KernelFeaturesMixin, BaseDiscriminativeC
             "searched_": np.arange(len(scores)) if chosen is None else chosen,
             "leave_one_out_scores_": scores[:, 1] if self.n_clusters == 2 else scores,
         }
-
-
-class ClassifierValues:
-    """Picklable map from a chunk of samples to the values of classifiers."""
-
-    def __init__(self, feature_map, boundaries):
-        self.feature_map = feature_map
-        self.boundaries = boundaries
-
-    def __call__(self, X):
-        features = X if self.feature_map is None else self.feature_map(X)
-        coef, intercept = self.boundaries.coef, self.boundaries.intercept
-        if len(coef) == 1:
-            return features @ like(coef[0], features) + float(intercept[0])
-        return features @ like(coef.T, features) + like(intercept, features)
 
 
 # --- the problem --------------------------------------------------------------------------------
@@ -525,15 +396,6 @@ class Sizes:
         """Whether sizes are within the bounds."""
         return bool(((self.least <= sizes) & (sizes <= self.most)).all())
 
-    def offsets(self, scores):
-        """What to add to classifiers' values so that cluster sizes keep their bounds."""
-        scores = to_numpy(scores)
-        if scores.ndim == 2:
-            return balanced_offsets(scores, min_size=self.least, max_size=self.most).offsets
-        both = np.column_stack([-scores, scores])
-        found = balanced_offsets(both, min_size=self.least, max_size=self.most).offsets
-        return np.array([found[1] - found[0]]) / 2
-
 
 def given_shares(shares, n_clusters):
     """Shares of clusters as an array, or an error."""
@@ -591,6 +453,8 @@ class LeastSquaresProblem:
         Hat matrix of ridge regression on them.
     sizes : Sizes
         Of all samples.
+    links : Links or None
+        Links between all samples.
     """
 
     X: Any
@@ -598,10 +462,25 @@ class LeastSquaresProblem:
     chosen: Any
     R: np.ndarray
     sizes: Sizes
+    links: Links | None
+
+    @property
+    def searched_links(self):
+        """Links among the searched samples, or None."""
+        if self.links is None or self.chosen is None:
+            return self.links
+        return self.links.restricted(self.chosen)
 
     def multipliers(self, targets, reg):
         """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
         return (targets - self.R @ targets) / reg
+
+
+def ridge_weights(Z, *, targets, reg):
+    """Weights of features in ridge regressions on targets."""
+    A = Z.T @ Z
+    A[np.diag_indices_from(A)] += reg
+    return cho_solve(cho_factor(A), Z.T @ targets)
 
 
 @dataclass(frozen=True)
@@ -611,27 +490,6 @@ class Outcome:
     weights: np.ndarray
     best: Any
     objectives: np.ndarray
-
-
-def mean_of(rows):
-    """Mean of dense or sparse rows."""
-    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-
-
-def centred_kernel(rows):
-    """Inner products of rows less their mean, which sparse rows are not made dense for."""
-    if not sp.issparse(rows):
-        rows = rows - mean_of(rows)
-        return rows @ rows.T
-    return double_centred((rows @ rows.T).toarray())
-
-
-def normals_of(rows, multipliers):
-    """Weights of features from multipliers of the rows less their mean; one row each."""
-    mean = mean_of(rows)
-    if sp.issparse(rows):
-        return np.asarray(rows.T @ multipliers - np.outer(mean, multipliers.sum(axis=0))).T
-    return ((rows - mean).T @ multipliers).T
 
 
 @one_blas_thread
@@ -708,8 +566,12 @@ def targets_of(labels, n_clusters):
     return 2.0 * (labels[:, None] == np.arange(n_clusters)) - 1
 
 
-def random_labels(sizes, rng):
-    """Labels at random, as many of each as its target says."""
+def random_labels(sizes, rng, links=None):
+    """Labels at random, as many of each as its target says, if links allow."""
+    if links is not None:
+        scores = rng.standard_normal((links.n_samples, links.n_clusters))
+        least, most = np.floor(sizes.targets), np.ceil(sizes.targets)
+        return linked_labels(scores, links, min_size=least, max_size=most).labels
     ends = np.round(np.cumsum(sizes.targets)).astype(np.intp)
     labels = np.searchsorted(ends, np.arange(ends[-1]), side="right")
     return rng.permutation(labels)
@@ -754,7 +616,7 @@ class Flips:
         return float(np.minimum(own - scores.max(axis=1), most).mean())
 
 
-def solve_flips(R, labels, sizes, *, search):
+def solve_flips(R, labels, sizes, *, search, links=None):
     r"""Improve labels by moving one sample at a time.
 
     .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
@@ -778,37 +640,131 @@ def solve_flips(R, labels, sizes, *, search):
         within them, so that no single move is left that would improve. Where bounds forbid moves,
         classifiers with offsets label the samples anew as long as that improves: Q is concave in
         the indicators, so the best labels for its tangent are never worse.
+    links : Links, default=None
+        Links that `labels` keep. What is linked moves as a whole.
 
     Returns
     -------
     found : Flips
     """
     n_clusters = len(sizes.targets)
-    labels = labels.astype(np.int64)
-    sums, counts = sums_of(R, labels, n_clusters)
-    least, most = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    nodes = Nodes.of(R, links)
+    bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
     n_moves = 0
-    if search == "shaking":
-        n_moves += _shake(R, sums, labels, counts, sizes.targets, N_SHAKES)
-    n_moves += _settle(R, sums, labels, counts, least, most)
-    rows = np.arange(len(labels))
+    labels = nodes.of_samples(labels)
+    first = True
     while True:
+        # 1. Moves of single nodes.
+        sums, counts = sums_of(nodes.R, labels, n_clusters)[0], nodes.counts(labels, n_clusters)
+        state = (nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices)
+        if first and search == "shaking":
+            n_moves += _shake(*state, sizes.targets, N_SHAKES)
+        if first:
+            n_moves += _settle(*state, *bounds)
         if search == "stochastic":
-            n_moves += _sweep(R, sums, labels, counts, least, most, MAX_SWEEPS)
+            n_moves += _sweep(*state, *bounds, MAX_SWEEPS)
         else:
-            n_moves += _descend(R, sums, labels, counts, least, most, MAX_MOVES * len(labels))
-        own = sums[labels, rows].sum()
-        if not ((counts <= least) | (counts >= most)).any():
+            n_moves += _descend(*state, *bounds, MAX_MOVES * len(labels))
+        first = False
+        # 2. Labels of all samples that are best for the tangent, where bounds or links forbid
+        # moves.
+        found = nodes.to_samples(labels)
+        sums, counts = sums_of(R, found, n_clusters)
+        own = own_sum(sums, found)
+        if links is None and not ((counts <= bounds[0]) | (counts >= bounds[1])).any():
             break
-        found = balanced_offsets(sums.T, min_size=least, max_size=most)
-        again = (sums.T + found.offsets).argmax(axis=1)
-        again_sums, again_counts = sums_of(R, again, n_clusters)
-        if not found.within or again_sums[again, rows].sum() <= own + ROUNDING * len(labels):
+        again = tangent_labels(sums, bounds, links)
+        if again is None:
             break
-        n_moves += np.count_nonzero(again != labels)
-        labels, sums, counts = again, again_sums, again_counts
-    objective = n_clusters * len(labels) + (4 - n_clusters) * sums.sum() - 4 * own
-    return Flips(labels, sums, float(objective), int(n_moves))
+        if own_sum(sums_of(R, again, n_clusters)[0], again) <= own + ROUNDING * len(found):
+            break
+        n_moves += np.count_nonzero(again != found)
+        labels = nodes.of_samples(again)
+    objective = n_clusters * len(found) + (4 - n_clusters) * sums.sum() - 4 * own
+    return Flips(found, sums, float(objective), int(n_moves))
+
+
+def own_sum(sums, labels):
+    """Sum of the hat matrix over pairs of samples in the same cluster."""
+    return sums[labels, np.arange(len(labels))].sum()
+
+
+def tangent_labels(sums, bounds, links):
+    """Labels within bounds that have the largest sums, or None if there are none."""
+    if links is not None:
+        found = linked_labels(sums.T, links, min_size=bounds[0], max_size=bounds[1])
+        return found.labels if found.within else None
+    found = balanced_offsets(sums.T, min_size=bounds[0], max_size=bounds[1])
+    return (sums.T + found.offsets).argmax(axis=1) if found.within else None
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What moves as a whole: samples, or the components that links make of them.
+
+    For two clusters the samples of a component may have either sign, so that one of its clusters
+    gains what the other loses; signs are such that the one that its label says gains.
+
+    Attributes
+    ----------
+    R : ndarray of shape (n_nodes, n_nodes)
+        The hat matrix summed over nodes.
+    size : ndarray of shape (n_nodes,)
+        Samples that a cluster gains with a node.
+    indptr, indices : ndarray
+        Nodes that a node must be kept apart from, in compressed rows.
+    links : Links or None
+        What made the nodes.
+    turn : ndarray of shape (n_nodes,)
+        -1 where the sign of a component is not that of its first sample.
+    """
+
+    R: np.ndarray
+    size: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    links: Links | None = None
+    turn: Any = None
+
+    @classmethod
+    def of(cls, R, links):
+        """Nodes of all samples."""
+        if links is None:
+            none = np.zeros(0, dtype=np.int64)
+            return cls(R, np.ones(len(R), dtype=np.int64), np.zeros(len(R) + 1, np.int64), none)
+        size = links.totals(np.ones(len(R)))
+        turn = np.where(size < 0, -1, 1)
+        summed = turn[:, None] * links.totals(links.totals(R).T) * turn
+        pairs = np.concatenate([links.conflicts, links.conflicts[:, ::-1]])
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        counts = np.bincount(pairs[:, 0], minlength=len(size))
+        return cls(
+            np.ascontiguousarray(summed),
+            np.abs(size).astype(np.int64),
+            np.append(0, np.cumsum(counts)).astype(np.int64),
+            np.ascontiguousarray(pairs[:, 1]).astype(np.int64),
+            links,
+            turn,
+        )
+
+    def of_samples(self, labels):
+        """Labels of nodes from those of samples that keep the links."""
+        if self.links is None:
+            return labels.astype(np.int64)
+        labels = labels[self.links.representatives].astype(np.int64)
+        return np.where(self.turn < 0, 1 - labels, labels)
+
+    def to_samples(self, labels):
+        """Labels of samples from those of nodes."""
+        if self.links is None:
+            return labels
+        if self.links.n_clusters > 2:
+            return self.links.spread(labels)
+        return (self.links.spread(self.turn * (2 * labels - 1)) + 1) // 2
+
+    def counts(self, labels, n_clusters):
+        """Samples of each cluster."""
+        return np.bincount(self.to_samples(labels), minlength=n_clusters).astype(np.int64)
 
 
 def sums_of(R, labels, n_clusters):
@@ -823,17 +779,33 @@ def _move(
     sums,  # INOUT
     labels,  # INOUT
     counts,  # INOUT
+    size,  # IN
     j,
     d,
 ):
-    """Move sample j to cluster d."""
+    """Move node j to cluster d."""
     c = labels[j]
     for i in range(R.shape[0]):
         sums[c, i] -= R[j, i]
         sums[d, i] += R[j, i]
-    counts[c] -= 1
-    counts[d] += 1
+    counts[c] -= size[j]
+    counts[d] += size[j]
     labels[j] = d
+
+
+@njit
+def _is_free(
+    labels,  # IN
+    indptr,  # IN
+    indices,  # IN
+    j,
+    d,
+):
+    """Whether cluster d holds no node that node j must be kept apart from."""
+    for entry in range(indptr[j], indptr[j + 1]):  # noqa: SIM110 (numba knows no generators)
+        if labels[indices[entry]] == d:
+            return False
+    return True
 
 
 @njit
@@ -842,29 +814,90 @@ def _shake(
     sums,  # INOUT
     labels,  # INOUT
     counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
     targets,  # IN
     n_shakes,
 ):
     """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster."""
-    n_samples = R.shape[0]
+    n_nodes = R.shape[0]
     n_clusters = counts.shape[0]
     n_moves = 0
     for shake in range(n_shakes + 1):
         for d in range(n_clusters):
             n_claimed = int(targets[d] / 2.0**shake + targets[d] - counts[d] + 1e-9)
-            for _ in range(n_claimed):
+            while n_claimed > 0:
                 best, chosen = -np.inf, -1
-                for j in range(n_samples):
+                for j in range(n_nodes):
                     c = labels[j]
-                    if c != d:
+                    if c != d and 0 < size[j] <= n_claimed:
                         gain = sums[d, j] - sums[c, j] + R[j, j]
-                        if gain > best:
+                        if gain > best and _is_free(labels, indptr, indices, j, d):
                             best, chosen = gain, j
                 if chosen < 0:
                     break
-                _move(R, sums, labels, counts, chosen, d)
+                _move(R, sums, labels, counts, size, chosen, d)
+                n_claimed -= size[chosen]
                 n_moves += 1
     return n_moves
+
+
+@njit
+def _beyond(count, least, most):
+    """By how much a size is out of bounds."""
+    return max(least - count, count - most, 0)
+
+
+@njit
+def _best_move(
+    R,  # IN
+    sums,  # IN
+    labels,  # IN
+    counts,  # IN
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
+    least,  # IN
+    most,  # IN
+    first,
+    last,
+    at_least,
+    into_bounds,
+):
+    """Move, of one of the nodes from first to last, of the largest gain above `at_least`.
+
+    It keeps sizes in bounds, or brings them nearer where `into_bounds`.
+
+    Returns
+    -------
+    chosen, target : int
+        Node and cluster; -1 if there is no such move.
+    """
+    n_clusters = counts.shape[0]
+    best, chosen, target = at_least, -1, -1
+    for j in range(first, last):
+        c = labels[j]
+        if not into_bounds and counts[c] - size[j] < least[c]:
+            continue
+        for d in range(n_clusters):
+            if d == c:
+                continue
+            if into_bounds:
+                before = _beyond(counts[c], least[c], most[c]) + _beyond(
+                    counts[d], least[d], most[d]
+                )
+                after = _beyond(counts[c] - size[j], least[c], most[c]) + _beyond(
+                    counts[d] + size[j], least[d], most[d]
+                )
+                if after >= before:
+                    continue
+            elif counts[d] + size[j] > most[d]:
+                continue
+            gain = sums[d, j] - sums[c, j] + R[j, j]
+            if gain > best and _is_free(labels, indptr, indices, j, d):
+                best, chosen, target = gain, j, d
+    return chosen, target
 
 
 @njit
@@ -873,31 +906,33 @@ def _settle(
     sums,  # INOUT
     labels,  # INOUT
     counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
     least,  # IN
     most,  # IN
 ):
-    """Move the least unwilling samples until all sizes are within their bounds."""
-    n_samples = R.shape[0]
-    n_clusters = counts.shape[0]
+    """Move the least unwilling nodes until all sizes are within their bounds."""
     n_moves = 0
     while True:
-        best, chosen, target = -np.inf, -1, -1
-        for j in range(n_samples):
-            c = labels[j]
-            if counts[c] <= least[c]:
-                continue
-            for d in range(n_clusters):
-                if (
-                    d != c
-                    and counts[d] < most[d]
-                    and (counts[c] > most[c] or counts[d] < least[d])
-                ):
-                    gain = sums[d, j] - sums[c, j] + R[j, j]
-                    if gain > best:
-                        best, chosen, target = gain, j, d
+        chosen, target = _best_move(
+            R,
+            sums,
+            labels,
+            counts,
+            size,
+            indptr,
+            indices,
+            least,
+            most,
+            0,
+            R.shape[0],
+            -np.inf,
+            True,
+        )
         if chosen < 0:
             return n_moves
-        _move(R, sums, labels, counts, chosen, target)
+        _move(R, sums, labels, counts, size, chosen, target)
         n_moves += 1
 
 
@@ -907,27 +942,33 @@ def _descend(
     sums,  # INOUT
     labels,  # INOUT
     counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
     least,  # IN
     most,  # IN
     max_moves,
 ):
     """Algorithm 2 within bounds on sizes: the move that improves most, until there is none."""
-    n_samples = R.shape[0]
-    n_clusters = counts.shape[0]
     for n_moves in range(max_moves):
-        best, chosen, target = ROUNDING, -1, -1
-        for j in range(n_samples):
-            c = labels[j]
-            if counts[c] <= least[c]:
-                continue
-            for d in range(n_clusters):
-                if d != c and counts[d] < most[d]:
-                    gain = sums[d, j] - sums[c, j] + R[j, j]
-                    if gain > best:
-                        best, chosen, target = gain, j, d
+        chosen, target = _best_move(
+            R,
+            sums,
+            labels,
+            counts,
+            size,
+            indptr,
+            indices,
+            least,
+            most,
+            0,
+            R.shape[0],
+            ROUNDING,
+            False,
+        )
         if chosen < 0:
             return n_moves
-        _move(R, sums, labels, counts, chosen, target)
+        _move(R, sums, labels, counts, size, chosen, target)
     return max_moves
 
 
@@ -937,28 +978,35 @@ def _sweep(
     sums,  # INOUT
     labels,  # INOUT
     counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
     least,  # IN
     most,  # IN
     max_sweeps,
 ):
-    """Algorithm 1 within bounds on sizes: each sample in turn goes where it fits best."""
-    n_samples = R.shape[0]
-    n_clusters = counts.shape[0]
+    """Algorithm 1 within bounds on sizes: each node in turn goes where it fits best."""
     n_moves = 0
     for _ in range(max_sweeps):
         moved = False
-        for j in range(n_samples):
-            c = labels[j]
-            if counts[c] <= least[c]:
-                continue
-            best, target = ROUNDING, -1
-            for d in range(n_clusters):
-                if d != c and counts[d] < most[d]:
-                    gain = sums[d, j] - sums[c, j] + R[j, j]
-                    if gain > best:
-                        best, target = gain, d
-            if target >= 0:
-                _move(R, sums, labels, counts, j, target)
+        for j in range(R.shape[0]):
+            chosen, target = _best_move(
+                R,
+                sums,
+                labels,
+                counts,
+                size,
+                indptr,
+                indices,
+                least,
+                most,
+                j,
+                j + 1,
+                ROUNDING,
+                False,
+            )
+            if chosen >= 0:
+                _move(R, sums, labels, counts, size, j, target)
                 moved = True
                 n_moves += 1
         if not moved:

@@ -1,0 +1,381 @@
+"""Label generation clustering: a convex mix of labellings that a support vector machine fits."""
+
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from separatrix._sklearn import Interval, StrOptions, one_blas_thread, to_numpy
+from separatrix.base import BaseDiscriminativeClustering, LinkedFitMixin
+from separatrix.criteria.margin_distribution_machine import FeatureSpace, KernelSpace
+from separatrix.features import KERNEL_CONSTRAINTS
+from separatrix.labellings import (
+    Band,
+    Generated,
+    Machine,
+    alternate,
+    consensus,
+    generate,
+    signs_of,
+    solve_saddle,
+    vote,
+)
+from separatrix.links import Links
+from separatrix.multiway import Boundaries, one_vs_rest_code
+from separatrix.result import SolverResult, Status
+from separatrix.searched import SEARCH_CONSTRAINTS, SearchedMixin
+
+__all__ = ["LabelGenerationMarginClustering"]
+
+# Samples up to which threads of BLAS only wait for each other.
+ONE_THREAD_ROWS = 1_000
+
+LABELLING_CONSTRAINTS = {
+    **KERNEL_CONSTRAINTS,
+    **SEARCH_CONSTRAINTS,
+    "C": [Interval(Real, 0, None, closed="neither")],
+    "balance": [Interval(Real, 0, 1, closed="left")],
+    "readout": [StrOptions({"consensus", "vote", "best"})],
+    "max_labellings": [Interval(Integral, 0, None, closed="left")],
+}
+
+
+@dataclass(frozen=True)
+class LabellingsProblem:
+    """Samples with all that is computed of them once.
+
+    Attributes
+    ----------
+    X : array
+        All samples.
+    rows : ndarray or sparse matrix
+        Those that are searched.
+    chosen : ndarray of int or None
+        Which they are; None if all.
+    K : ndarray of shape (n_rows, n_rows)
+        Kernel matrix of them.
+    band : Band
+        Balance and links of all samples.
+    links : Links or None
+        Links of all samples.
+    """
+
+    X: Any
+    rows: Any
+    chosen: Any
+    K: np.ndarray
+    band: Band
+    links: Links | None
+
+    @property
+    def searched_band(self):
+        """Balance and links of the searched samples."""
+        if self.chosen is None:
+            return self.band
+        links = self.band.links
+        if self.links is None:
+            return Band(Links.of(len(self.chosen), links.n_clusters), self.band.balance)
+        return Band(links.restricted(self.chosen), self.band.balance)
+
+
+@dataclass(frozen=True)
+class LabellingsOutcome:
+    """Cluster sizes, and what was generated."""
+
+    weights: np.ndarray
+    generated: Generated
+
+
+class LabellingsMixin(LinkedFitMixin, SearchedMixin):
+    """Clustering by the saddle point over generated labellings.
+
+    A criterion says which machine labels are fitted with, `_machine()`, and may bring its own
+    solver, `_solver(rng)`.
+    """
+
+    balance: float
+    readout: str
+    max_labellings: int
+    max_iter: int
+    tol: float
+    _smaller_is_better = True
+    _default_seed: int | None = 0
+
+    def _machine(self):
+        """The machine that labels are fitted with."""
+        raise NotImplementedError
+
+    def _solver(self, rng):
+        """What solves for the weights of labellings."""
+        return solve_saddle
+
+    def _prepare(self, X, sample_weight, progress, rng, links=None):
+        self._check_precomputed(X)
+        n_samples = X.shape[0]
+        if self.n_clusters == 2 and n_samples % 2 and self.balance * n_samples < 1:
+            raise ValueError(
+                f"balance={self.balance:g} is infeasible: n_samples={n_samples} is odd, so two "
+                f"clusters differ by at least 1 sample and not by {self.balance * n_samples:.3g}; "
+                f"use balance >= {1 / n_samples:.4g}."
+            )
+        rows, chosen = self._searched(X, rng)
+        self._kernel_params_ = self._kernel_params(rows, None)
+        K = self._kernel(rows, self._kernel_params_)
+        scale = np.abs(K).max()
+        if np.ptp(K) <= 1e-12 * scale:
+            raise ValueError(
+                "X is constant to the kernel: its samples do not differ beyond rounding in the "
+                "kernel's space, so no boundary can separate clusters. Check that X holds the "
+                "features; if they differ little, scale them up or use a larger gamma."
+            )
+        band = Band(Links.of(n_samples, self.n_clusters) if links is None else links, self.balance)
+        return LabellingsProblem(X, rows, chosen, K, band, links)
+
+    def _n_restarts(self):
+        return 1  # diverse starts are part of a single search
+
+    def _fit_once(self, problem, restart, progress, rng):
+        small = len(problem.K) <= ONE_THREAD_ROWS
+        solve = one_blas_thread(self._solve) if small else self._solve
+        return solve(problem, progress, rng)
+
+    def _solve(self, problem, progress, rng):
+        machine, band = self._machine(), problem.searched_band
+        # 1. Labellings, and their weights at the saddle point.
+        iterations = progress.iterations(self.max_iter)
+        generated = generate(
+            problem.K,
+            machine,
+            band,
+            solve=self._solver(rng),
+            max_labellings=self.max_labellings,
+            tol=self.tol,
+            iterations=iterations,
+            rng=rng,
+        )
+        # 2. One labelling of the searched samples, with machines that agree with it.
+        labels = self._read_out(problem.K, machine, band, generated)
+        labels, machines = alternate(KernelSpace(problem.K), labels, machine, band)
+        # 3. The clusters of all samples.
+        boundaries, labels = self._classified(problem, machine, labels, machines)
+        sizes = np.bincount(to_numpy(labels), minlength=self.n_clusters)
+        least, most = problem.band.sizes
+        status = Status.CONVERGED
+        if iterations.status is Status.STOPPED:
+            status = Status.STOPPED
+        elif (sizes == 0).any():
+            status = Status.DEGENERATE
+        elif (sizes < least).any() or (sizes > most).any():
+            status = Status.UNBALANCED
+        return SolverResult(
+            labels,
+            boundaries,
+            objective=float(sum(found.objective for found in machines)),
+            history=iterations.history,
+            n_iter=iterations.n_iter,
+            status=status,
+            partition=LabellingsOutcome(sizes.astype(np.float64), generated),
+        )
+
+    def _read_out(self, K, machine, band, generated):
+        """One labelling from many."""
+        labels, weights = generated.candidates.labels, generated.saddle.weights
+        if self.readout == "best":
+            space = KernelSpace(K)
+            objectives = [
+                sum(machine.fit(space, y).objective for y in signs_of(one, self.n_clusters))
+                for one in labels
+            ]
+            return labels[int(np.argmin(objectives))]
+        rule = vote if self.readout == "vote" else consensus
+        return band.nearest(rule(labels, weights, self.n_clusters))
+
+    def _classified(self, problem, machine, labels, machines):
+        """Boundaries of machines, and the labels that these give to all samples."""
+        if problem.chosen is None or self.kernel == "linear":
+            multipliers = np.column_stack([found.coef for found in machines])
+            coef, intercept = self._model_of_multipliers(problem.rows, multipliers)
+        else:
+            signs = signs_of(labels, self.n_clusters)
+            coef, intercept = self._model_of_features(
+                problem.rows, partial(weights_of_features, machine=machine, signs=signs)
+            )
+        boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
+        return self._sized(problem, boundaries, *problem.band.sizes)
+
+    def _attributes(self, problem, partition, order):
+        if problem is None:
+            self._kernel_params_ = {}
+            for name in ("searched_", "labellings_", "labelling_weights_"):  # of an earlier fit
+                self.__dict__.pop(name, None)
+            return {
+                "gamma_": np.nan,
+                "duality_gap_": 0.0,
+                "violation_": 0.0,
+                "lower_bound_": np.nan,
+            }
+        generated = partition.generated
+        saddle, chosen = generated.saddle, problem.chosen
+        numbers = np.argsort(order)
+        return {
+            "gamma_": float(self._kernel_params_.get("gamma", np.nan)),
+            "duality_gap_": float(saddle.gap),
+            "violation_": generated.violation,
+            "lower_bound_": float(saddle.objective),
+            "labellings_": numbers[np.array(generated.candidates.labels)],
+            "labelling_weights_": saddle.weights,
+            "searched_": np.arange(len(problem.K)) if chosen is None else chosen,
+        }
+
+
+def weights_of_features(Z, *, machine, signs):
+    """Weights of features in machines of signs."""
+    space = FeatureSpace(Z)
+    return np.column_stack([machine.fit(space, y).coef for y in signs])
+
+
+class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeClustering):
+    r"""Clusters by the tightest convex relaxation of maximum margin clustering.
+
+    Instead of one labelling, look for a mix of labellings whose combined kernel a support vector
+    machine with the squared hinge loss finds hardest to do without [1]_: a problem of multiple
+    kernel learning. Its labellings are generated one by one, each the one that the solution so far
+    violates most.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    C : float, default=1.0
+        Weight of the mean loss against the margin; the paper's C is 2 C / n_samples.
+    balance : float, default=0.1
+        Largest difference in size of two clusters as a share of all samples. More than two hold
+        (1 - balance) / k to (1 + balance) / k of the samples each, up to one sample.
+    kernel : str or callable, default="rbf"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
+        function of two samples. For the linear kernel samples are centred.
+    gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
+        mean distance of two samples as the width sigma, "median" with the median distance, and
+        ("mean", 0.5) with half of the mean distance.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    readout : {"consensus", "vote", "best"}, default="consensus"
+        How one labelling comes of many: by a vote in which labellings count the more, the better
+        they agree with its outcome; by the weighted vote of the paper, with labellings turned
+        towards the one of the largest weight; or the one of the least objective.
+    max_labellings : int, default=50
+        Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
+        points of alternating updates to begin with.
+    n_search : int, default=2000
+        Up to this many samples the search is exact on all. Beyond, it runs on a random sample of
+        at most 2,000, whose classifiers label the others.
+    n_components : int, default=200
+        Most features that stand for a kernel beyond `n_search` samples.
+    max_iter : int, default=10
+        Most rounds, each of which adds up to five labellings.
+    tol : float, default=1e-3
+        Largest duality gap relative to the objective.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and starts; None draws the same ones each time.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of each sample, the largest cluster first; `predict` of the training data, except
+        where links bind.
+    coef_ : array of shape (n_boundaries, n_features)
+        Normals of the boundaries, for the linear kernel; one row for two clusters.
+    intercept_ : array of shape (n_boundaries,)
+        Offsets of the boundaries.
+    objective_ : float
+        Objective of the machines of the labels: smaller is better.
+    lower_bound_ : float
+        Objective of the mix: no labelling among those generated has a smaller one.
+    duality_gap_ : float
+        Distance of the mix from the best mix of the generated labellings, relative to its
+        objective. It is the same in the units of the paper, whose multipliers sum to one.
+    violation_ : float
+        The same for the most violated labelling that could still be found.
+    labellings_ : ndarray of shape (n_labellings, n_searched)
+        The labellings.
+    labelling_weights_ : ndarray of shape (n_labellings,)
+        Their weights.
+    searched_ : ndarray of shape (n_searched,)
+        Indices of the samples that were searched.
+    history_ : list of float
+        Objective of the mix after each round.
+    gamma_ : float
+        Kernel coefficient; nan for kernels without one.
+    n_iter_ : int
+        Rounds.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    OptimalMarginDistributionClustering : The same with a loss that looks at all margins.
+
+    References
+    ----------
+    .. [1] Y.-F. Li, I. W. Tsang, J. T. Kwok, Z.-H. Zhou, "Tighter and convex maximum margin
+       clustering", AISTATS 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import LabelGenerationMarginClustering
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = LabelGenerationMarginClustering(n_clusters=2).fit(X)
+    >>> model.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> model.predict([[0, 0], [12, 3]])
+    array([0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: dict = {
+        **BaseDiscriminativeClustering._parameter_constraints,
+        **LABELLING_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        C=1.0,
+        balance=0.1,
+        kernel="rbf",
+        gamma=("mean", 2.0),
+        degree=3,
+        coef0=1,
+        readout="consensus",
+        max_labellings=50,
+        n_search=2000,
+        n_components=200,
+        max_iter=10,
+        tol=1e-3,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.C = C
+        self.balance = balance
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.readout = readout
+        self.max_labellings = max_labellings
+        self.n_search = n_search
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _machine(self):
+        return Machine(self.C)
