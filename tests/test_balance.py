@@ -212,7 +212,7 @@ def test_offsets_keep_the_sizes_and_never_beat_the_transport_problem(weighted, r
 
 
 def test_offsets_reach_the_transport_optimum():
-    """With 300 samples a split one is no excuse: within 2 % of the least price of balance."""
+    """With 300 samples a split one is no excuse: the least price of balance, up to a sample."""
     for seed in range(10):
         scores, weight, low, high = offsets_case(seed, n=300)
         found = balanced_offsets(scores, min_size=low, max_size=high)
@@ -220,16 +220,32 @@ def test_offsets_reach_the_transport_optimum():
         labels, _ = labels_and_sizes(scores, weight, found.offsets)
         best = transport_optimum(scores, weight, low, high, whole=False)
         price = scores.max(axis=1).sum() - summed(scores, weight, labels)
-        assert price <= 1.02 * (scores.max(axis=1).sum() - best) + scores.std()
+        assert price <= scores.max(axis=1).sum() - best + scores.std()
 
 
 def test_offsets_do_not_cost_more_than_none_where_none_are_needed():
     scores = np.repeat(np.eye(3), 2, axis=0)
     scores = np.vstack([scores, [[0.1, 0, 0]]])
-    found = balanced_offsets(scores, min_size=1, max_size=3, start=np.array([0.0, 0.0, 0.5]))
+    found = balanced_offsets(scores, min_size=1, max_size=3)
     assert found.within
     labels, _ = labels_and_sizes(scores, np.ones(7), found.offsets)
     assert summed(scores, np.ones(7), labels) == pytest.approx(6.1)
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_offsets_of_many_samples_keep_their_bounds(equal, monkeypatch):
+    """Found on some of the samples, drawn and undecided ones, and then right for all."""
+    monkeypatch.setattr("separatrix.balance.FLOW_SAMPLES", 300)
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((4_000, 5)) + rng.standard_normal(5)
+    low, high = (800, 800) if equal else (760, 840)
+    found = balanced_offsets(scores, min_size=low, max_size=high)
+    labels, sizes = labels_and_sizes(scores, np.ones(4_000), found.offsets)
+    assert found.within
+    assert (sizes >= low).all()
+    assert (sizes <= high).all()
+    best = transport_optimum(scores, np.ones(4_000), low, high, whole=False)
+    assert summed(scores, np.ones(4_000), labels) >= best - 0.01 * abs(best)
 
 
 def test_offsets_leave_scores_in_balance_alone():

@@ -9,6 +9,10 @@ __version__ = "0.1.0.dev0"
 # iterate `__all__`: a new criterion is one line here.
 _HOMES = {
     "ApproximateVolumeRegularization": "criteria.volume_regularization",
+    "CuttingPlaneMarginClustering": "criteria.cutting_plane",
+    "DiscriminativeKMeans": "classics.discriminative_kmeans",
+    "KernelKMeans": "classics.kernel_kmeans",
+    "LDAKMeans": "classics.lda_kmeans",
     "LabelGenerationMarginClustering": "criteria.label_generation",
     "MaximinSeparationClustering": "criteria.separation",
     "MaximumMarginClustering": "criteria.margin",
@@ -17,6 +21,7 @@ _HOMES = {
     "OptimalMarginDistributionClustering": "criteria.margin_distribution",
     "OptimalMarginDistributionMachine": "criteria.margin_distribution_machine",
     "RegularizedLeastSquaresClustering": "criteria.least_squares",
+    "SquaredLossMutualInformationClustering": "classics.mutual_information",
     "datasets": None,
     "metrics": None,
     "segment_image": "images",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._numba import njit
-from separatrix._sklearn import like, namespace_of, to_numpy, widest_float
+from separatrix._sklearn import namespace_of, to_numpy, widest_float
 
 __all__ = ["Cut", "Offsets", "balanced_offsets", "balanced_threshold", "lower_bound_cut"]
 
@@ -14,6 +14,9 @@ __all__ = ["Cut", "Offsets", "balanced_offsets", "balanced_threshold", "lower_bo
 ROUNDING = 1e-12
 # Most rounds over all clusters in search of offsets.
 SWEEPS = 50
+# Samples that first offsets are found on, and how often where there are more.
+FLOW_SAMPLES = 20_000
+FLOW_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ class Offsets:
     within: bool
 
 
-def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=None):
+def balanced_offsets(scores, sample_weight=None, *, min_size, max_size):
     r"""Offsets that bring the sizes of clusters between bounds at the least loss of score.
 
     .. math:: \max_y \sum_i s_i f_{i y_i} \quad \text{subject to} \quad
@@ -185,8 +188,8 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
     :math:`y_i = \arg\max_c f_{ic} + b_c`, which new samples obey too: zero for a cluster within
     its bounds, otherwise such that its size lies at the bound. They minimise a convex function,
     here one coordinate at a time and exactly, until no offset moves. That need not be the minimum
-    where the function has kinks, as it does for few samples, but on random scores it nearly always
-    is.
+    where the function has kinks, as it does for few samples. So the first offsets are those of an
+    optimal transport, of all samples or of some thousands of them.
 
     Parameters
     ----------
@@ -196,52 +199,214 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size, start=No
         Nonnegative weights s.
     min_size, max_size : float or ndarray of shape (n_clusters,)
         Bounds of the summed weights of each cluster.
-    start : ndarray of shape (n_clusters,), default=None
-        Offsets to begin with.
 
     Returns
     -------
     result : Offsets
     """
-    xp, device = namespace_of(scores)
+    scores = to_numpy(scores)
     n_samples, n_clusters = scores.shape
-    if sample_weight is None:
-        weight = xp.ones(n_samples, dtype=scores.dtype, device=device)
-    else:
-        weight = xp.astype(sample_weight, scores.dtype)
-    offsets = np.zeros(n_clusters) if start is None else np.array(start, dtype=np.float64)
-    slack = ROUNDING * float(xp.sum(weight))
-    least, most = (np.broadcast_to(size, n_clusters) for size in (min_size, max_size))
+    weight = np.ones(n_samples) if sample_weight is None else to_numpy(sample_weight)
+    least = np.broadcast_to(min_size, n_clusters).astype(np.float64)
+    most = np.broadcast_to(max_size, n_clusters).astype(np.float64)
+    slack = ROUNDING * float(weight.sum())
     bounds = (least - slack, most + slack)
-    if isinstance(scores, np.ndarray):
-        best = _swept_offsets(scores, weight, *bounds, offsets, SWEEPS)
-        excess = _excess(scores + like(best, scores), weight, bounds)
-        return Offsets(best, bool(excess.max() <= 0))
-    shifted = scores + like(offsets, scores)
-    excess = _excess(shifted, weight, bounds)
-    best, best_excess = offsets.copy(), excess.max()
-    for _ in range(SWEEPS):
-        moved = False
-        for cluster in range(n_clusters):
-            if offsets[cluster] == 0 and excess[cluster] <= 0:
-                continue
-            others = [c for c in range(n_clusters) if c != cluster]
-            rival = xp.max(xp.take(shifted, like(np.array(others), scores), axis=1), axis=1)
-            own_bounds = (bounds[0][cluster], bounds[1][cluster])
-            offset = _offset_of_size(rival - scores[:, cluster], weight, own_bounds)
-            if offset == offsets[cluster]:
-                continue
-            moved = True
-            offsets[cluster] = offset
-            shifted = scores + like(offsets, scores)
-            excess = _excess(shifted, weight, bounds)
-            if excess.max() < best_excess:
-                best, best_excess = offsets.copy(), excess.max()
-        if not moved:
+    offsets, excess = np.zeros(n_clusters), _excess(scores, weight, bounds)
+    if excess > 0:
+        n_sweeps = SWEEPS if n_samples <= FLOW_SAMPLES else SWEEPS // 10
+        first = _first_offsets(scores, weight, least, most)
+        found = _swept_offsets(scores, weight, *bounds, first, n_sweeps)
+        left = _excess(scores + found.astype(scores.dtype), weight, bounds)
+        if left < excess:
+            offsets, excess = found, left
+    return Offsets(offsets, excess <= 0)
+
+
+def _excess(shifted, weight, bounds):
+    """By how much the size of a cluster exceeds its bounds at most; not positive inside."""
+    sizes = np.bincount(shifted.argmax(axis=1), weight, shifted.shape[1])
+    return float(np.maximum(sizes - bounds[1], bounds[0] - sizes).max())
+
+
+def _first_offsets(scores, weight, least, most):
+    """Offsets of an optimal transport; of many samples, only of some that speak for all.
+
+    These are first some drawn at random, and then those that the offsets found leave undecided.
+    """
+    n_samples, n_clusters = scores.shape
+    offsets = np.zeros(n_clusters)
+    share = n_samples / max(float(weight.sum()), 1e-300)
+    bounds = np.ceil(share * least - 1e-9), np.floor(share * most + 1e-9)
+    if bounds[0].sum() > n_samples or bounds[1].sum() < n_samples or (weight == 0).any():
+        return offsets
+    if n_samples <= FLOW_SAMPLES:
+        return _transported(np.ascontiguousarray(scores, dtype=np.float64), *bounds, np.inf)
+    drawn = np.random.RandomState(0).randint(n_samples, size=FLOW_SAMPLES)  # the same each time
+    few = FLOW_SAMPLES / n_samples
+    some = scores[drawn].astype(np.float64)
+    offsets = _transported(some, few * bounds[0], few * bounds[1], np.inf)
+    for _ in range(FLOW_ROUNDS):
+        shifted = scores + offsets
+        labels = shifted.argmax(axis=1)
+        sizes = np.bincount(labels, minlength=n_clusters)
+        if (sizes >= bounds[0]).all() and (sizes <= bounds[1]).all():
             break
-    if excess.max() <= max(best_excess, 0):
-        best, best_excess = offsets, excess.max()
-    return Offsets(best, bool(best_excess <= 0))
+        leads = np.ptp(np.partition(shifted, n_clusters - 2, axis=1)[:, -2:], axis=1)
+        undecided = np.argpartition(leads, FLOW_SAMPLES)[:FLOW_SAMPLES]
+        decided = sizes - np.bincount(labels[undecided], minlength=n_clusters)
+        some, least_lead = shifted[undecided].astype(np.float64), float(leads[undecided].max())
+        offsets += _transported(some, bounds[0] - decided, bounds[1] - decided, least_lead)
+    return offsets
+
+
+@njit
+def _transported(
+    scores,  # IN
+    least,  # IN
+    most,  # IN
+    ceiling,
+):
+    """Offsets of the optimal transport, by successive shortest paths between clusters.
+
+    From where each sample goes to its largest score, samples move along the cheapest paths from
+    clusters that are too large, and to those that are too small. An arc from c to d costs what the
+    score of the sample in c that loses least falls by. The multipliers are distances; those from
+    and to all clusters are averaged, so that they lie between the samples on either side. No arc
+    costs more than the ceiling, the least that other samples would lose, which are not to move.
+    """
+    n_samples, n_clusters = scores.shape
+    labels = np.empty(n_samples, dtype=np.int64)
+    counts = np.zeros(n_clusters)
+    for i in range(n_samples):
+        labels[i] = np.argmax(scores[i])
+        counts[labels[i]] += 1
+    cost = np.full((n_clusters, n_clusters), np.inf)
+    mover = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    stale = np.ones(n_clusters, dtype=np.bool_)
+    first = np.empty(n_clusters)
+    for _ in range(n_samples + 1):
+        _refresh(scores, labels, stale, ceiling, cost, mover)
+        # sources at distance zero: a cluster that is too large, or all that can give
+        over = np.argmax(counts - most)
+        under = np.argmax(least - counts)
+        if counts[over] > most[over]:
+            for c in range(n_clusters):
+                first[c] = 0.0 if c == over else np.inf
+        elif counts[under] < least[under]:
+            for c in range(n_clusters):
+                first[c] = 0.0 if counts[c] > least[c] else np.inf
+        else:
+            break
+        distance, before = _shortest(cost, first)
+        target = under
+        if counts[over] > most[over]:
+            target = -1
+            for c in range(n_clusters):
+                if counts[c] < most[c] and (target < 0 or distance[c] < distance[target]):
+                    target = c
+        if target < 0 or not np.isfinite(distance[target]):
+            break
+        for _ in range(n_clusters):  # back along the path; it ends at a source
+            source = before[target]
+            if source < 0 or mover[source, target] < 0:
+                break
+            labels[mover[source, target]] = target
+            counts[source] -= 1
+            counts[target] += 1
+            stale[source] = stale[target] = True
+            target = source
+    return _potentials(cost, counts < most, counts > least)
+
+
+@njit
+def _refresh(
+    scores,  # IN
+    labels,  # IN
+    stale,  # INOUT
+    ceiling,
+    cost,  # OUT
+    mover,  # OUT
+):
+    """Costs of leaving the clusters that have changed, and the samples that would."""
+    n_clusters = len(stale)
+    for c in range(n_clusters):
+        if stale[c]:
+            cost[c] = ceiling
+            mover[c] = -1
+    for i in range(len(labels)):
+        c = labels[i]
+        if stale[c]:
+            for d in range(n_clusters):
+                if d != c and scores[i, c] - scores[i, d] < cost[c, d]:
+                    cost[c, d] = scores[i, c] - scores[i, d]
+                    mover[c, d] = i
+    stale[:] = False
+
+
+@njit
+def _shortest(
+    cost,  # IN
+    first,  # IN
+):
+    """Distances by the method of Bellman and Ford, and the node before each on its path.
+
+    Rounding must not make a shorter way of a detour there and back.
+    """
+    n_nodes = len(cost)
+    largest = 0.0
+    for c in range(n_nodes):
+        for d in range(n_nodes):
+            if np.isfinite(cost[c, d]):
+                largest = max(largest, abs(cost[c, d]))
+    distance = first.copy()
+    before = np.full(n_nodes, -1)
+    for _ in range(n_nodes - 1):
+        changed = False
+        for c in range(n_nodes):
+            for d in range(n_nodes):
+                shorter = distance[c] + cost[c, d]
+                if shorter < distance[d] and not distance[d] - shorter <= ROUNDING * largest:
+                    distance[d] = shorter
+                    before[d] = c
+                    changed = True
+        if not changed:
+            break
+    return distance, before
+
+
+@njit
+def _potentials(
+    cost,  # IN
+    can_take,  # IN
+    can_give,  # IN
+):
+    """Offsets b with b_d - b_c <= cost_cd, zero as a bound where a cluster can take or give."""
+    n_clusters = len(cost)
+    hub = n_clusters  # what clusters with room give to and take from at no cost
+    arcs = np.full((hub + 1, hub + 1), np.inf)
+    arcs[:hub, :hub] = cost
+    for c in range(n_clusters):
+        if can_take[c]:
+            arcs[c, hub] = 0.0
+        if can_give[c]:
+            arcs[hub, c] = 0.0
+    offsets, n_averaged = np.zeros(n_clusters), 0
+    first = np.empty(hub + 1)
+    for forward in (True, False):
+        anchored = can_take.any() if forward else can_give.any()
+        if not anchored and (can_take.any() or can_give.any()):
+            continue
+        graph = arcs if forward else arcs.T.copy()
+        for root in range(n_clusters):
+            first[:] = np.inf
+            first[root] = 0.0
+            distance, _ = _shortest(graph, first)
+            if not np.isfinite(distance[:hub]).all():
+                continue
+            level = distance[hub] if anchored else distance[:hub].mean()
+            offsets += (distance[:hub] - level) if forward else (level - distance[:hub])
+            n_averaged += 1
+    return offsets / max(n_averaged, 1)
 
 
 @njit
@@ -253,7 +418,7 @@ def _swept_offsets(
     offsets,  # INOUT
     n_sweeps,
 ):
-    """The loop of `balanced_offsets` on NumPy arrays, without a call of NumPy for each step."""
+    """Offsets improved one at a time, as long as that moves any; the best that were met."""
     n_samples, n_clusters = scores.shape
     needed = np.empty(n_samples)
     best, best_excess, excess = offsets.copy(), np.inf, np.empty(n_clusters)
@@ -278,7 +443,7 @@ def _swept_offsets(
             if excess.max() < best_excess or excess.max() <= 0:
                 best_excess = excess.max()
                 best[:] = offsets
-            if sweep == n_sweeps:
+            if sweep == n_sweeps or (sweep == 0 and cluster == 0 and best_excess <= 0):
                 return best
             # 2) the offset of one of them that its bounds ask for
             if offsets[cluster] == 0 and excess[cluster] <= 0:
@@ -301,7 +466,11 @@ def _offset_in_order(
     least,
     most,
 ):
-    """`_offset_of_size` for samples whose order is known."""
+    """Offset nearest to zero that brings the weight of samples that need less into bounds.
+
+    If none does, the one whose weight is nearest to them, but never none or all of the samples.
+    `order` sorts the samples.
+    """
     size, total = 0.0, 0.0
     for i in order:
         if weight[i] > 0 and needed[i] < 0:
@@ -324,35 +493,6 @@ def _offset_in_order(
         total += weight[i]
         last = needed[i]
     return offset
-
-
-def _excess(shifted, weight, bounds):
-    """By how much the size of each cluster exceeds its bounds; not positive inside."""
-    xp, _ = namespace_of(shifted)
-    labels = xp.argmax(shifted, axis=1)
-    sizes = np.array([float(xp.sum(weight[labels == c])) for c in range(shifted.shape[1])])
-    return np.maximum(sizes - bounds[1], bounds[0] - sizes)
-
-
-def _offset_of_size(needed, weight, bounds):
-    """Offset nearest to zero that brings the weight of samples that need less into bounds.
-
-    If none does, the one whose weight is nearest to them, but never none or all of the samples.
-    """
-    ordered = _Sorted.of(needed, weight)
-    f, sizes = (to_numpy(array) for array in (ordered.f, ordered.weight))
-    n_members = int(np.searchsorted(f, 0.0))
-    size = sizes[n_members - 1] if n_members else 0.0
-    if bounds[0] <= size <= bounds[1]:
-        return 0.0
-    counts = _cuts(f, np.finfo(f.dtype).eps, 0, len(f) - 1)
-    if counts.size == 0:
-        return 0.0
-    reached = sizes[counts - 1]
-    excess = np.maximum(np.maximum(reached - bounds[1], bounds[0] - reached), 0.0)
-    nearest = np.flatnonzero(excess == excess.min())
-    last = counts[nearest[-1] if size > bounds[1] else nearest[0]]
-    return 0.5 * (f[last - 1] + f[last])
 
 
 def lower_bound_cut(projections, sample_weight, spread):

@@ -135,9 +135,8 @@ class Band:
         return np.floor(least), np.ceil(most)
 
     def nearest(self, scores):
-        """The labelling of B with the largest sum of scores; of gains if there is one column."""
-        if scores.shape[1] == 1:
-            scores = np.hstack([-scores, scores])
+        """The labelling of B with the largest sum of scores."""
+        scores = scores[:, 0] if scores.shape[1] == 1 else scores
         least, most = self.sizes
         return linked_labels(scores, self.links, min_size=least, max_size=most).labels
 

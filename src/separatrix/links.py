@@ -555,7 +555,7 @@ class LinkedLabels(NamedTuple):
     within: bool
 
 
-def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=None, start=None):
+def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=None):
     r"""Labels of the largest score that keep links, and sizes of clusters where possible.
 
     .. math:: \max_y \sum_i s_i f_{i y_i} \quad \text{subject to} \quad
@@ -568,16 +568,14 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
 
     Parameters
     ----------
-    scores : array of shape (n_samples, n_clusters)
-        Scores f.
+    scores : array of shape (n_samples, n_clusters) or (n_samples,)
+        Scores f. One column for two clusters is what speaks for the second.
     links : Links
         Links to keep.
     min_size, max_size : float or array of shape (n_clusters,)
         Bounds of the summed weights of each cluster.
     sample_weight : array of shape (n_samples,), default=None
         Nonnegative weights s.
-    start : ndarray of shape (n_clusters,), default=None
-        Offsets to begin with.
 
     Returns
     -------
@@ -585,7 +583,9 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
         Samples without links go to the cluster of their largest score plus offset, but for the
         few that are moved.
     """
-    k = links.n_clusters
+    k, scores = links.n_clusters, to_numpy(scores)
+    if k == 2 and scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
     scores = _checked(scores, (links.n_samples, k), "scores")
     weight = check_sample_weight(sample_weight, scores, dtype=float, ensure_non_negative=True)
     least, most = (np.broadcast_to(to_numpy(s), k).astype(float) for s in (min_size, max_size))
@@ -601,7 +601,7 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
     free = np.setdiff1d(np.arange(links.n_components), nodes)
     labels, offsets = links.coloring.copy(), np.zeros(k)
     if k > 1:
-        offsets = balanced_offsets(mean, mass, min_size=least, max_size=most, start=start).offsets
+        offsets = balanced_offsets(mean, mass, min_size=least, max_size=most).offsets
     if len(nodes):
         # 1) what is in conflict; the coloring stays where the search finds nothing
         shifted, own = mass[nodes, None] * (mean + offsets)[nodes], labels[nodes]
@@ -613,9 +613,7 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
         # 2) the rest of the sizes for what is free
         low, high = (np.maximum(s - np.bincount(own, mass[nodes], k), 0) for s in (least, most))
         if len(free):
-            offsets = balanced_offsets(
-                mean[free], mass[free], min_size=low, max_size=high, start=offsets
-            ).offsets
+            offsets = balanced_offsets(mean[free], mass[free], min_size=low, max_size=high).offsets
     labels[free] = np.argmax(mean[free] + offsets, axis=1)
     bounds = least - ROUNDING * mass.sum(), most + ROUNDING * mass.sum()
     within = _move_into_bounds(mean, mass, *bounds, free, labels)

@@ -94,12 +94,12 @@ class SearchedMixin(KernelFeaturesMixin):
     def _sized(self, problem, boundaries, least, most):
         """Boundaries with offsets that keep cluster sizes, and labels that keep links as well."""
         scores = self._score_rows(problem.X, boundaries)
-        columns = to_numpy(scores)
-        columns = np.column_stack([-columns, columns]) if scores.ndim == 1 else columns
         if problem.links is None:
+            columns = to_numpy(scores)
+            columns = np.column_stack([-columns, columns]) if scores.ndim == 1 else columns
             offsets = balanced_offsets(columns, min_size=least, max_size=most).offsets
         else:
-            found = linked_labels(columns, problem.links, min_size=least, max_size=most)
+            found = linked_labels(scores, problem.links, min_size=least, max_size=most)
             offsets = found.offsets
         if scores.ndim == 1:
             offsets = np.array([offsets[1] - offsets[0]]) / 2

@@ -13,8 +13,8 @@ from sklearn.svm import LinearSVC
 
 from separatrix import OptimalMarginDistributionMachine, kernels
 from separatrix.criteria.margin_distribution_machine import (
-    _exact_step,
     Losses,
+    _exact_step,
     solve_margin_distribution,
     solve_margin_distribution_linear,
 )

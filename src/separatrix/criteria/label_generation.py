@@ -250,13 +250,13 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
         Number of clusters.
     C : float, default=1.0
         Weight of the mean loss against the margin; the paper's C is 2 C / n_samples.
-    balance : float, default=0.1
+    balance : float, default=0.2
         Largest difference in size of two clusters as a share of all samples. More than two hold
         (1 - balance) / k to (1 + balance) / k of the samples each, up to one sample.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples. For the linear kernel samples are centred.
-    gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
+    gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 0.5)
         Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
         mean distance of two samples as the width sigma, "median" with the median distance, and
         ("mean", 0.5) with half of the mean distance.
@@ -349,9 +349,9 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
         n_clusters=2,
         *,
         C=1.0,
-        balance=0.1,
+        balance=0.2,
         kernel="rbf",
-        gamma=("mean", 2.0),
+        gamma=("mean", 0.5),
         degree=3,
         coef0=1,
         readout="consensus",

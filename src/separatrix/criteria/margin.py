@@ -19,10 +19,11 @@ from separatrix._sklearn import (
     to_numpy,
 )
 from separatrix.balance import balanced_offsets, balanced_threshold
-from separatrix.base import BaseDiscriminativeClustering
+from separatrix.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
 from separatrix.chunks import beside, features_of, is_dask, map_rows
 from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
 from separatrix.kernels import KernelMap, check_fits_memory, fit_kernel_map, kernel_matrix
+from separatrix.links import Links, linked_labels, linked_signs
 from separatrix.machines import machines_of
 from separatrix.multiway import Boundaries, bisect, one_vs_rest_code
 from separatrix.partition import Labelling
@@ -60,7 +61,9 @@ PATIENCE = 5
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+class MaximumMarginClustering(
+    LinkedWeightedFitMixin, KernelFeaturesMixin, BaseDiscriminativeClustering
+):
     """Clusters of similar size that a support vector machine separates with the widest margin.
 
     Labels and boundary are improved in turn [1]_: fit a machine to the labels, then shift its
@@ -265,9 +268,14 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
             params = {}
         return SVC(C=self.C, kernel=kernel, **params).fit(X, labels, sample_weight=sample_weight)
 
-    def _prepare(self, X, sample_weight, progress, rng):
+    def _prepare(self, X, sample_weight, progress, rng, links=None):
         self._check_precomputed(X)
         self._check_balance(X, sample_weight)
+        if links is not None and self.multiway == "bisection" and self.n_clusters > 2:
+            raise ValueError(
+                f"links need multiway='one-vs-rest': a bisection of n_clusters={self.n_clusters} "
+                "clusters does not keep them."
+            )
         if not isinstance(self.init, str):
             self._check_init_labels(X, sample_weight)
             if self.multiway == "bisection" and self.n_clusters > 2:
@@ -275,7 +283,7 @@ class MaximumMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering)
                     "init as labels needs multiway='one-vs-rest': a bisection of n_clusters="
                     f"{self.n_clusters} clusters finds its own starts."
                 )
-        return self._problem(X, sample_weight, rng).check_varies()
+        return replace(self._problem(X, sample_weight, rng).check_varies(), links=links)
 
     def _check_balance(self, X, sample_weight):
         """Refuse a band that no whole number of samples meets."""
@@ -532,6 +540,8 @@ class MarginProblem:
         Ridge regression with the weights of this problem.
     rows, row_weight : ndarray or sparse matrix, ndarray or None
         Samples that starts are found on, and their weights.
+    links : Links or None
+        Links between the samples.
     """
 
     samples: Any
@@ -541,6 +551,7 @@ class MarginProblem:
     ridge: Any
     rows: Any
     row_weight: Any
+    links: Links | None = None
 
     @classmethod
     def of(cls, samples, X, sample_weight, basis, rows, row_weight):
@@ -665,15 +676,17 @@ def solve_margin(
     ridge, weight = problem.ridge, problem.ridge.sample_weight
     code = one_vs_rest_code(n_clusters)
     machines = machines_of(ridge, len(code), loss=loss, epsilon=epsilon)
-    update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance)
+    links, present = problem.links, problem.basis.rows(problem.sample_weight)
+    if links is not None and present is not None:
+        links = links.restricted(present)
+    update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links)
     # 0) label all rows by the start
     if models is not None:
         labels = update(
             [machine.resume(model) for machine, model in zip(machines, models, strict=True)]
         ).labels
     else:
-        rows = problem.basis.rows(problem.sample_weight)
-        labels = labels if rows is None else labels[rows]
+        labels = labels if present is None else labels[present]
     level, trace = 0, Trace(tol)
     rule: Any = None
     rules: list[Rule] = []
@@ -709,6 +722,8 @@ def solve_margin(
     labelling = problem.partition(n_clusters)
     labelling.assign(rule.boundaries)
     labelling.models = rule.models
+    if problem.links is not None:  # of all samples, those without weight too
+        labelling.labels = linked(problem, rule.boundaries, loss=loss, balance=balance)
     status = iterations.status
     if labelling.empty.any():
         status = Status.DEGENERATE
@@ -792,12 +807,12 @@ class Step:
 class LabelUpdate:
     """Labels of the values that machines have, of least loss among those in balance."""
 
-    def __init__(self, sample_weight, n_clusters, *, loss, balance):
+    def __init__(self, sample_weight, n_clusters, *, loss, balance, links=None):
         self._weight = sample_weight
+        self._links = links
         self._n_clusters = n_clusters
         self._loss = loss
         self._balance = balance
-        self._offsets = None
 
     def __call__(self, fitted):
         """Label the samples by the values of one machine, or of one for each cluster."""
@@ -809,19 +824,54 @@ class LabelUpdate:
             threshold = cut.threshold
             if np.isnan(threshold):  # a machine that tells nothing apart
                 threshold = float(fitted[0][0])
+            if self._links is not None:
+                return self._linked_step(fitted[0] - threshold, -threshold)
             labels = xp.astype(fitted[0] > threshold, xp.int8)
             return Step(labels, np.array([-threshold]), cut.within)
         scores = xp.stack(fitted, axis=1)
         total = scores.shape[0] if self._weight is None else float(xp.sum(self._weight))
         size = total / self._n_clusters
-        found = balanced_offsets(
-            scores,
-            self._weight,
-            min_size=np.floor((1 - self._balance) * size),
-            max_size=np.ceil((1 + self._balance) * size),
-            start=self._offsets,
-        )
-        self._offsets = found.offsets
-        labels = xp.argmax(scores + like(found.offsets, scores), axis=1)
+        bounds = {
+            "min_size": np.floor((1 - self._balance) * size),
+            "max_size": np.ceil((1 + self._balance) * size),
+        }
+        if self._links is None:
+            found = balanced_offsets(scores, self._weight, **bounds)
+            labels = xp.argmax(scores + like(found.offsets, scores), axis=1)
+        else:
+            weight = to_numpy(self._weight)
+            found = linked_labels(scores, self._links, sample_weight=weight, **bounds)
+            labels = like(found.labels, scores)
         dtype = xp.int8 if self._n_clusters < 128 else xp.int32
         return Step(xp.astype(labels, dtype), found.offsets, found.within)
+
+    def _linked_step(self, margins, shift):
+        """Labels of two clusters that lose least among those that keep balance and links."""
+        f, weight = to_numpy(margins), to_numpy(self._weight)
+        # half of what the loss is larger by at -1 than at 1
+        gains = {
+            "square": f,
+            "laplacian": np.clip(f, -1, 1),
+            "hinge": 0.5 * (np.maximum(0, 1 + f) - np.maximum(0, 1 - f)),
+        }[self._loss]
+        gains = gains if weight is None else weight * gains
+        found = linked_signs(gains, self._links, balance=self._balance, sample_weight=weight)
+        labels = like((found.y > 0).astype(np.int8), margins)
+        return Step(labels, np.array([shift]), found.within)
+
+
+def linked(problem, boundaries, *, loss, balance):
+    """Labels of all samples, nearest to those of boundaries, that keep links and balance."""
+    features, coef = problem.X, boundaries.coef
+    fitted = [
+        features @ (row if sp.issparse(features) else like(row, features)) + float(offset)
+        for row, offset in zip(coef, boundaries.intercept, strict=True)
+    ]
+    update = LabelUpdate(
+        problem.sample_weight,
+        boundaries.n_clusters,
+        loss=loss,
+        balance=balance,
+        links=problem.links,
+    )
+    return update(fitted).labels

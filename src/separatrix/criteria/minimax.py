@@ -20,8 +20,9 @@ from separatrix._sklearn import (
     one_blas_thread,
     to_numpy,
 )
-from separatrix.chunks import beside, features_of, is_dask, map_chunks
+from separatrix.chunks import beside, features_of, is_dask, map_chunks, map_rows
 from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix.links import Links, linked_labels
 from separatrix.moments import Moments, Units, total_moments
 from separatrix.multiway import Boundaries, pairwise_code
 from separatrix.partition import Partition
@@ -326,6 +327,8 @@ class MomentProblem:
         Whether all features have one unit, as kernel features must: their axes mean nothing.
     rows, row_weight : ndarray or sparse matrix, and ndarray or None
         Rows that starts are found on, and their weights.
+    links : Links or None
+        Links between the samples.
     """
 
     X: Any
@@ -337,6 +340,7 @@ class MomentProblem:
     isotropic: bool
     rows: Any
     row_weight: Any
+    links: Links | None = None
 
     @classmethod
     def of(cls, X, sample_weight, *, reg, isotropic, rng):
@@ -394,6 +398,15 @@ class MomentProblem:
         return MomentProblem.of(
             self.rows, self.row_weight, reg=self.reg, isotropic=self.isotropic, rng=rng
         )
+
+    def rule(self, boundaries):
+        """What labels the rows: boundaries, or the labels nearest to them that keep the links."""
+        if self.links is None:
+            return boundaries
+        scores = map_rows(boundaries.decision, self.X, width=boundaries.code.shape[0])
+        weight = to_numpy(self.sample_weight)
+        labels = linked_labels(scores, self.links, sample_weight=weight).labels
+        return beside(labels.astype(np.int32), self.X)
 
     def partition(self, n_clusters):
         """A partition of the rows that is yet to be assigned."""

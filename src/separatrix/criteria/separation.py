@@ -1,5 +1,7 @@
 """Maximin separation probability clustering: the labelling a minimax machine separates best."""
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -7,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
 from separatrix.balance import lower_bound_cut
-from separatrix.base import BaseDiscriminativeClustering
+from separatrix.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
 from separatrix.chunks import beside, join_rows, map_chunks
 from separatrix.criteria.minimax import (
     MomentFeaturesMixin,
@@ -25,7 +27,9 @@ from separatrix.starts import kmeans_start, random_start
 __all__ = ["MaximinSeparationClustering", "solve_eigenvector", "solve_separation"]
 
 
-class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeClustering):
+class MaximinSeparationClustering(
+    LinkedWeightedFitMixin, MomentFeaturesMixin, BaseDiscriminativeClustering
+):
     """Clusters that a linear boundary separates with the highest guaranteed probability.
 
     Each candidate clustering is judged by the minimum separation probability: the share of each
@@ -176,8 +180,13 @@ class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeCluster
         self.tol = tol
         self.random_state = random_state
 
-    def _prepare(self, X, sample_weight, progress, rng):
+    def _prepare(self, X, sample_weight, progress, rng, links=None):
         multiway = self._resolved_multiway()
+        if links is not None and multiway == "bisection" and self.n_clusters > 2:
+            raise ValueError(
+                "links need multiway='pairwise' or 'one-vs-rest', with solver='mpm' or 'gep': a "
+                f"bisection of n_clusters={self.n_clusters} clusters does not keep them."
+            )
         if not isinstance(self.init, str) and self.solver != "eig":
             if multiway == "bisection" and self.n_clusters > 2:
                 raise ValueError(
@@ -185,7 +194,7 @@ class MaximinSeparationClustering(MomentFeaturesMixin, BaseDiscriminativeCluster
                     f"n_clusters={self.n_clusters} clusters finds its own starts."
                 )
             self._check_init_labels(X, sample_weight)
-        return self._problem(X, sample_weight, rng)
+        return replace(self._problem(X, sample_weight, rng), links=links)
 
     def _subtasks_of_restart(self):
         splits = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
@@ -309,7 +318,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     fit_boundary = {"mpm": minimax_step, "gep": lower_bound_step}[solver]
     # 0) label all rows by the start
     partition = problem.partition(code.shape[1])
-    partition.assign(start)
+    partition.assign(problem.rule(start) if isinstance(start, Boundaries) else start)
     boundaries = start
     normals = [None] * len(code)
     seen: dict[tuple, int] = {}
@@ -325,7 +334,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         normals = list(boundaries.coef)
         objective = float(np.mean([step.value for step in steps]))
         # 2) labels of the boundaries
-        moved = partition.assign(boundaries)
+        moved = partition.assign(problem.rule(boundaries))
         iterations.record(objective, boundaries)
         # 3) stop at an empty cluster, which has no boundary, at a fixed point, or in a cycle,
         # there with the best boundaries of one round
@@ -358,7 +367,7 @@ def solve_eigenvector(problem, *, progress):
     iterations = progress.iterations(1)
     for _ in iterations:
         boundaries = eigenvector_boundary(problem)
-        partition.assign(boundaries)
+        partition.assign(problem.rule(boundaries))
         kappa = minimax_between(Sides.of(problem, partition, boundaries.code[0])).kappa
         iterations.record(kappa, boundaries)
     return SolverResult(

@@ -1,0 +1,509 @@
+"""Maximum margin clustering by cutting planes: a few dozen passes over sparse data of any size."""
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
+
+from separatrix._sklearn import Interval, StrOptions, like, namespace_of, one_blas_thread, to_numpy
+from separatrix.base import BaseDiscriminativeClustering
+from separatrix.chunks import features_of, join_rows, map_chunks, map_rows
+from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix.moments import Units, total_moments
+from separatrix.multiway import Boundaries, one_vs_rest_code
+from separatrix.partition import Labelling
+from separatrix.result import Progress, SolverResult, Status
+from separatrix.starts import kmeans_start, random_start, sample_rows, sample_size
+
+__all__ = ["CuttingPlaneMarginClustering", "cutting_planes", "solve_cutting_plane"]
+
+# C="scale" in units of clusters over variance. Below it, clusters are lost on some data sets.
+SCALE = 100.0
+# Most that C may be over variance; the products of planes are that large.
+LARGEST = 1e10
+# Planes in a row that do not raise the lower bound: what is left of the violation is rounding.
+PATIENCE = 20
+# Most steps of the interior-point method, which takes about fifteen.
+MAX_STEPS = 60
+
+
+# --- the estimator ------------------------------------------------------------------------------
+
+
+class CuttingPlaneMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+    """Clusters whose own labels a support vector machine separates with the widest margin.
+
+    The machine is fitted to labels, then gives each sample the label for which its loss is least;
+    this concave-convex procedure lowers the objective at each update [1]_. Each fit is solved by
+    cutting planes, averages over all samples that bound the loss from below. A few dozen are
+    enough for any number of samples, so time is linear in the nonzero entries of X. More than two
+    clusters share one multi-class machine [2]_.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    C : float or "scale", default="scale"
+        Weight of the mean loss against the margin. "scale" is 100 * n_clusters over the sum of
+        the variances of the features, so that their common unit does not matter.
+    balance : float, default=0.1
+        Largest difference of the mean scores for two clusters, the papers' l / n. It stands in
+        for their difference in size as a share of all samples, but does not bound it: all samples
+        can still leave a cluster, above all at a small C, and the fit then warns.
+    kernel : str or callable, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
+        function of two samples. Other kernels than the linear one work through at most
+        `n_components` features and have no `coef_`.
+    gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
+        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
+        mean distance of two samples as the width sigma, "median" with the median distance, and
+        ("mean", 0.5) with half of the mean distance.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    n_components : int, default=300
+        Largest rank of a nonlinear kernel's features.
+    epsilon : float, default=0.01
+        Largest violation of a constraint. The objective found for given labels is at most C
+        times this above the least.
+    init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
+        Start: k-means on the features, the nearest of random samples, or labels from 0. For more
+        than 20,000 samples the start is found, and improved, on a random sample of them.
+    n_init : int, default=1
+        Number of starts, of which the best objective is kept. The first k-means start is
+        deterministic, further ones are the best of ten k-means++ runs each.
+    max_iter : int, default=100
+        Most updates of the labels from one start.
+    tol : float, default=1e-4
+        Stop when an update changes the clusters of at most this share of the samples, or lowers
+        the objective by at most this share of it.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and restarts. The default of one start on up to 20,000 samples is
+        deterministic.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of each sample, the largest cluster first; `predict` of the training data.
+    coef_ : array of shape (n_boundaries, n_features)
+        Normals, for the linear kernel: one for two clusters, otherwise one for each cluster, of
+        which the largest score wins.
+    intercept_ : array of shape (n_boundaries,)
+        Offsets that belong to them.
+    objective_ : float
+        Half the squared norm of the normals plus C times the mean loss: smaller is better.
+    history_ : list of float
+        Objective at each iteration; it never rises.
+    violation_ : float
+        Most by which the machine's objective for the labels it was fitted to can exceed the
+        least, over C.
+    n_planes_ : int
+        Cutting planes that the last fit of the machine took.
+    C_ : float
+        Weight of the mean loss.
+    n_iter_ : int
+        Iterations of the best start.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    MaximumMarginClustering : Bounds the sizes of clusters, and its labels move more easily.
+
+    References
+    ----------
+    .. [1] B. Zhao, F. Wang, C. Zhang, "Efficient maximum margin clustering via cutting plane
+       algorithm", SIAM International Conference on Data Mining, 2008; F. Wang, B. Zhao, C. Zhang,
+       "Linear time maximum margin clustering", IEEE Transactions on Neural Networks 21(2), 2010.
+    .. [2] B. Zhao, F. Wang, C. Zhang, "Efficient multiclass maximum margin clustering",
+       International Conference on Machine Learning, 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import CuttingPlaneMarginClustering
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = CuttingPlaneMarginClustering(n_clusters=2).fit(X)
+    >>> model.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> model.predict([[0, 0], [12, 3]])
+    array([0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: dict = {
+        **BaseDiscriminativeClustering._parameter_constraints,
+        **KERNEL_CONSTRAINTS,
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+        "balance": [Interval(Real, 0, 1, closed="left")],
+        "epsilon": [Interval(Real, 0, 1, closed="neither")],
+        "init": [StrOptions({"k-means", "random"}), "array-like"],
+    }
+    _smaller_is_better = True
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        C="scale",
+        balance=0.1,
+        kernel="linear",
+        gamma=("mean", 2.0),
+        degree=3,
+        coef0=1,
+        n_components=300,
+        epsilon=0.01,
+        init="k-means",
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.C = C
+        self.balance = balance
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _prepare(self, X, sample_weight, progress, rng):
+        self._check_precomputed(X)
+        if not isinstance(self.init, str):
+            self._check_init_labels(X, sample_weight)
+        self._feature_map = None
+        if self.kernel != "linear":
+            self._feature_map = self._fit_feature_map(
+                X, sample_weight, rng, max_rank=self.n_components
+            )
+        problem = PlaneProblem.of(features_of(X, self._feature_map), sample_weight, rng)
+        if self._resolved_C(problem) > LARGEST / problem.variance:
+            raise ValueError(
+                f"C={self.C:g} is out of reach of double precision where the variance of X is "
+                f"{problem.variance:.3g}; use C='scale' or C <= {LARGEST / problem.variance:.3g}."
+            )
+        return problem
+
+    def _resolved_C(self, problem):
+        return SCALE * self.n_clusters / problem.variance if self.C == "scale" else float(self.C)
+
+    def _start(self, problem, restart, rng):
+        """Labels of all samples of `problem` to start from."""
+        rows, weights = problem.rows, problem.row_weight
+        if self.init == "random":
+            rule = random_start(rows, self.n_clusters, rng)
+        else:
+            seeds = rng if restart else None
+            rule = kmeans_start(rows, weights, self.n_clusters, rng=seeds, n_init=10)
+        return map_rows(rule.labels, problem.X, width=self.n_clusters)
+
+    def _fit_once(self, problem, restart, progress, rng):
+        def solve(part, labels, progress):
+            return solve_cutting_plane(
+                part,
+                labels,
+                n_clusters=self.n_clusters,
+                C=self._resolved_C(problem),
+                balance=self.balance,
+                epsilon=self.epsilon,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
+
+        if not isinstance(self.init, str):
+            return solve(problem, self._init_labels(problem), progress)
+        n_samples = problem.X.shape[0]
+        if n_samples > sample_size(n_samples):
+            # updates on a sample cost next to nothing and leave few for all the data
+            part = PlaneProblem.of(problem.rows, None, rng)
+            rough = solve(part, self._start(part, restart, rng), Progress())
+            if rough.status is not Status.DEGENERATE:
+                labels = map_rows(rough.model.labels, problem.X, width=self.n_clusters)
+                return solve(problem, labels, progress)
+        return solve(problem, self._start(problem, restart, rng), progress)
+
+    def _attributes(self, problem, partition, order):
+        if problem is None:
+            return {"violation_": 0.0, "n_planes_": 0, "C_": np.nan}
+        (machine,) = partition.models
+        C = self._resolved_C(problem)
+        return {"violation_": machine.violation, "n_planes_": machine.n_planes, "C_": C}
+
+
+@dataclass(frozen=True)
+class PlaneProblem:
+    """Samples with what is computed of them once.
+
+    `X` holds the features that boundaries live in; `weight`, `mean` and `variance` are the sum of
+    the weights, the mean of the samples and their mean squared distance from it; starts are found
+    on `rows` with weights `row_weight`.
+    """
+
+    X: Any
+    sample_weight: Any
+    weight: float
+    mean: np.ndarray
+    variance: float
+    rows: Any
+    row_weight: Any
+
+    @classmethod
+    def of(cls, X, sample_weight, rng):
+        """Take the means; refuse constant data."""
+        rows, row_weight = sample_rows(X, sample_weight, size=sample_size(X.shape[0]), rng=rng)
+        shift = np.zeros(X.shape[1])
+        if not sp.issparse(rows):  # far from the origin, squares would swallow the differences
+            shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
+        total = total_moments(X, sample_weight, shift=shift, diagonal=True)
+        if not Units.of(total, shift).active.any():
+            raise ValueError(
+                "X is constant to the kernel: its samples do not differ beyond rounding, so no "
+                "boundary can separate clusters. Check X, scale it up or use a larger gamma."
+            )
+        variance = float(total.variance.sum())
+        return cls(X, sample_weight, total.weight, total.mean + shift, variance, rows, row_weight)
+
+
+# --- the driver ---------------------------------------------------------------------------------
+
+
+def solve_cutting_plane(
+    problem, labels, *, n_clusters, C, balance, epsilon, max_iter, tol, progress
+):
+    r"""Alternate between the machine of a labelling and the labels that the machine gives.
+
+    .. math:: \min_{w, b} \; \tfrac12 \|w\|^2 + \frac Cn \sum_i \max(0, 1 - |f(x_i)|)
+              \quad \text{subject to} \quad \Big|\sum_i f(x_i)\Big| \le l, \;
+              f(x) = w^\top x + b,
+
+    for two clusters, by Zhao, Wang and Zhang (2008) and Wang, Zhao and Zhang (2010). For more
+    each cluster has a score :math:`f_p`, the norms add up, the loss is
+    :math:`\max(0, 1 - f_z + \max_{r \ne z} f_r)` with z the cluster of the largest score, and
+    :math:`|\sum_i f_p(x_i) - f_q(x_i)| \le l` for all pairs. The concave-convex procedure
+    linearises what is concave in the loss, \|f\| or the largest score: then it is the loss of an
+    ordinary machine for the labels of the last one.
+
+    Departures from the papers: the multi-class machine has biases, without which it depends on
+    where the origin lies. Scores are taken about the mean of the samples, so that the balance is a
+    box of the biases: :math:`|b| \le l/n` for two clusters, and for more
+    :math:`|b_p| \le l/2n`, since only differences of the scores count; l is `balance` times n.
+
+    Parameters are those of the estimator, with a number as `C`, and starting `labels`. The result
+    has a `Labelling` as its partition, which holds the machine in `models`.
+    """
+    # 0) no machine yet: all samples lie inside its margin
+    code = one_vs_rest_code(n_clusters)
+    bound = balance if n_clusters == 2 else balance / 2
+    coef, biases = np.zeros((len(code), problem.X.shape[1])), np.zeros(len(code))
+    machine = machine_at(problem, coef, biases, C, labels)
+    weights = to_numpy(problem.sample_weight)
+    iterations = progress.iterations(max_iter)
+    for _ in iterations:
+        # 1) the machine of the labels
+        fitted = cutting_planes(problem, machine, C=C, bound=bound, epsilon=epsilon)
+        # 2) the labels of the machine, and its loss for them
+        before, machine = machine, machine_at(problem, fitted.coef, fitted.biases, C)
+        boundaries = Boundaries(machine.coef, machine.biases - machine.coef @ problem.mean, code)
+        iterations.record(machine.objective, boundaries)
+        # 3) stop at a fixed point, or when nothing is gained
+        if np.average(to_numpy(machine.labels != before.labels), weights=weights) <= tol:
+            iterations.status = Status.CONVERGED
+            break
+        if before.objective - machine.objective <= tol * machine.objective:
+            iterations.status = Status.STALLED
+            break
+    labelling = Labelling(problem.X, problem.sample_weight, n_clusters=n_clusters)
+    labelling.labels, labelling.models = machine.labels, [fitted]
+    return SolverResult(
+        machine.labels,
+        boundaries,
+        objective=machine.objective,
+        history=iterations.history,
+        n_iter=iterations.n_iter,
+        status=Status.DEGENERATE if labelling.empty.any() else iterations.status,
+        partition=labelling,
+    )
+
+
+# --- the machine of a labelling -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Scores about the mean of the samples, with the tangent plane of their mean loss for labels.
+
+    At another machine the mean loss is at least `offset` less the products of `slopes` with its
+    coef and of `counts` with its biases.
+    """
+
+    coef: np.ndarray
+    biases: np.ndarray
+    labels: Any
+    objective: float
+    slopes: np.ndarray
+    counts: np.ndarray
+    offset: float
+    violation: float = np.inf
+    n_planes: int = 0
+
+
+def cutting_planes(problem, start, *, C, bound, epsilon):
+    r"""Machine of the labels of `start`, from few of the constraints of its one-slack form.
+
+    .. math:: \min_{w, b, \xi \ge 0} \; \tfrac12 \|w\|^2 + C \xi \quad \text{subject to} \quad
+              \xi \ge \frac1n \sum_i c_i \big(1 - y_i f(x_i)\big) \; \forall c \in \{0, 1\}^n,
+              \quad |b| \le \text{bound}
+
+    Each constraint is a plane below the mean loss. The most violated one, which is the tangent,
+    joins the others until it is violated by at most epsilon. The papers stop by the last machine;
+    here the best one met counts, `start` among them, so that the objective cannot rise.
+    """
+    best = machine = start
+    planes = [replace(start, slopes=0 * start.slopes, counts=0 * start.counts, offset=0.0)]
+    gram, floor, n_idle = np.zeros((1, 1)), -np.inf, 0
+    while best.objective - floor > epsilon * C and n_idle < PATIENCE:
+        planes.append(machine)
+        products = np.array([np.vdot(plane.slopes, machine.slopes) for plane in planes])
+        gram = np.block([[gram, products[:-1, None]], [products]])
+        counts = np.array([plane.counts for plane in planes])
+        offsets = np.array([plane.offset for plane in planes])
+        shares, biases, value = solve_master(C * gram, bound * counts, offsets, tol=1e-3 * epsilon)
+        coef = C * sum(share * plane.slopes for share, plane in zip(shares, planes, strict=True))
+        machine = machine_at(problem, coef, bound * biases, C, start.labels)
+        best = min(best, machine, key=lambda machine: machine.objective)
+        floor, n_idle = (C * value, 0) if C * value > floor else (floor, n_idle + 1)
+    violation = max((best.objective - floor) / C, 0.0)
+    return replace(best, violation=violation, n_planes=len(planes) - 1)
+
+
+def machine_at(problem, coef, biases, C, labels=None):
+    """Machine of given weights, its loss for the labels or for its own: one pass over the data."""
+    parts = map_chunks(
+        _plane_chunk,
+        problem.X,
+        labels,
+        problem.sample_weight,
+        coef=coef,
+        intercept=biases - coef @ problem.mean,
+        width=4 * len(coef),
+    )
+    own, *sums = zip(*parts, strict=True)
+    labels = join_rows(own) if labels is None else labels
+    slopes, counts, offset, loss = (sum(part) / problem.weight for part in sums)
+    slopes = slopes - np.outer(counts, problem.mean)
+    objective = 0.5 * float(np.vdot(coef, coef)) + C * loss
+    return Machine(coef, biases, labels, objective, slopes, counts, offset)
+
+
+def _plane_chunk(X, labels, weight, *, coef, intercept):
+    """Labels of one chunk, and slopes, counts, offset and loss summed over its rows."""
+    scores = X @ like(coef.T, X) + like(intercept, X)
+    parts = map_chunks(_violations, scores, labels, weight, rereads=True)
+    labels, pulls, offsets, losses = zip(*parts, strict=True)
+    pulls = join_rows(pulls)
+    slopes = to_numpy(X.T @ pulls).T.astype(np.float64)
+    counts = to_numpy(namespace_of(X)[0].sum(pulls, axis=0)).astype(np.float64)
+    return join_rows(labels), slopes, counts, sum(offsets), sum(losses)
+
+
+def _violations(scores, labels, weight):
+    """Labels, where the scores of samples inside the margin should move, their weight and loss."""
+    xp, _ = namespace_of(scores)
+    labels, pulls, losses = (_two_sided if scores.shape[1] == 1 else _multiclass)(scores, labels)
+    inside = xp.astype(losses > 0, scores.dtype)
+    if weight is not None:
+        inside = inside * xp.astype(weight, scores.dtype)
+    return labels, pulls * inside[:, None], float(xp.sum(inside)), float(xp.sum(inside * losses))
+
+
+def _two_sided(scores, labels):
+    """Labels, the side each sample should move to, and what its score there lacks of one."""
+    xp, _ = namespace_of(scores)
+    labels = xp.astype(scores[:, 0] > 0, xp.int8) if labels is None else labels
+    signs = 2 * xp.astype(labels, scores.dtype) - 1
+    return labels, signs[:, None], 1 - signs * scores[:, 0]
+
+
+def _multiclass(scores, labels):
+    """The same for more scores: up for the own cluster, down for its strongest rival."""
+    xp, device = namespace_of(scores)
+    n_clusters = scores.shape[1]
+    own = xp.argmax(scores, axis=1) if labels is None else xp.astype(labels, xp.int64)
+    clusters = xp.arange(n_clusters, dtype=own.dtype, device=device)
+    is_own = own[:, None] == clusters
+    rivals = xp.where(is_own, -xp.inf, scores)
+    rival = xp.argmax(rivals, axis=1)
+    pulls = xp.astype(is_own, scores.dtype) - xp.astype(rival[:, None] == clusters, scores.dtype)
+    lead = xp.take_along_axis(scores, own[:, None], axis=1)[:, 0] - xp.max(rivals, axis=1)
+    return xp.astype(own, xp.int8 if n_clusters < 128 else xp.int32), pulls, 1 - lead
+
+
+def solve_master(gram, biases, offsets, *, tol):
+    r"""Least of the norm plus the highest plane, by its dual: the shares of the planes in w / C.
+
+    .. math:: \max_{\alpha} \; d^\top\alpha - \tfrac12 \alpha^\top G \alpha - \|H^\top\alpha\|_1
+              \quad \text{subject to} \quad \mathbf 1^\top\alpha = 1, \; \alpha \ge 0
+
+    with the `offsets` d, C times the products of slopes as the `gram` G, and the `biases` H in
+    units of their bound; two multipliers for the box of each bias make the last term linear.
+
+    Returns the shares, the biases in units of their bound, and the dual value.
+    """
+    n_planes, n_biases = biases.shape
+    one, zero = np.eye(n_biases), np.zeros((2 * n_biases, 1))
+    E = np.block([[np.ones((n_planes, 1)), biases], [zero, np.vstack([-one, one])]])
+    c = np.append(offsets, np.full(2 * n_biases, -1.0))
+    Q = np.pad(gram, (0, 2 * n_biases))
+    z, x = solve_qp(Q, c, E, np.eye(1 + n_biases)[0], tol=tol)
+    shares = z[:n_planes] / z[:n_planes].sum()
+    value = shares @ offsets - 0.5 * shares @ gram @ shares - np.abs(shares @ biases).sum()
+    return shares, np.clip(x[1:], -1, 1), value
+
+
+@one_blas_thread
+def solve_qp(Q, c, E, e, *, tol):
+    r"""Maximise :math:`c^\top z - \frac12 z^\top Q z` subject to :math:`E^\top z = e, z \ge 0`.
+
+    Mehrotra's predictor-corrector method. The first column of E holds ones for all rows that
+    can be short of slack, so that a start with positive slacks is at hand.
+
+    Returns z, and the multipliers x of the equations.
+    """
+    n = len(c)
+    z = np.full(n, 1 / n)
+    x = e * (1 + (c - Q @ z).max())
+    slack = Q @ z + E @ x - c
+    for _ in range(MAX_STEPS):
+        gap, unmet = z @ slack, e - E.T @ z
+        if gap <= tol and np.abs(unmet).max() <= tol:
+            break
+        # planes may repeat, and only differences of biases count: a trace of the diagonal helps
+        factor = cho_factor(Q + np.diag(slack / z + 1e-14 * np.diag(Q)))
+        inner = cho_solve(factor, E)
+        schur = E.T @ inner
+        schur += 1e-14 * schur.max() * np.eye(len(e))
+        change = -z * slack  # of the products of z and slack
+        for corrected in (False, True):
+            dz = cho_solve(factor, change / z)
+            dx = np.linalg.solve(schur, E.T @ dz - unmet)
+            dz = dz - inner @ dx
+            dslack = (change - slack * dz) / z
+            length = 0.99 / max(0.99, -np.append(dz / z, dslack / slack).min())
+            if not corrected:
+                left = (z + length * dz) @ (slack + length * dslack)
+                change += (left / gap) ** 3 * gap / n - dz * dslack
+        z, x, slack = z + length * dz, x + length * dx, slack + length * dslack
+    return z, x

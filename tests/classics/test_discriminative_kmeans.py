@@ -1,0 +1,134 @@
+"""Discriminative k-means against its matrix of n by n, its limits and its invariances."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from separatrix.classics import discriminative_kmeans
+from separatrix.classics.discriminative_kmeans import DiscriminativeKMeans
+from separatrix.classics.kernel_kmeans import KernelKMeans
+
+
+def samples(seed, n=60, d=4, n_groups=3):
+    """Overlapping groups with correlated features of different units."""
+    rng = np.random.default_rng(seed)
+    X = 2 * rng.normal(size=(n_groups, d))[np.arange(n) % n_groups] + rng.normal(size=(n, d))
+    return X @ rng.normal(size=(d, d))
+
+
+def papers_matrix(K, reg):
+    """I - (I + K / lambda)^-1 of the centred kernel matrix."""
+    n = len(K)
+    center = np.eye(n) - 1 / n
+    K = center @ K @ center
+    lam = reg * np.trace(K @ K) / np.trace(K)
+    return np.eye(n) - np.linalg.inv(np.eye(n) + K / lam)
+
+
+def trace_form(K, labels):
+    """tr(F'KF) with the normalised indicators F of clusters."""
+    F = np.eye(labels.max() + 1)[labels]
+    F = F / np.sqrt(F.sum(axis=0))
+    return np.trace(F.T @ K @ F)
+
+
+@pytest.mark.parametrize("reg", [1e-3, 0.3, 10.0])
+@pytest.mark.parametrize("n_clusters", [2, 4])
+def test_objective_is_the_papers_trace(reg, n_clusters):
+    X = samples(0)
+    model = DiscriminativeKMeans(n_clusters, reg=reg).fit(X)
+    K = papers_matrix(X @ X.T, reg)
+    assert model.objective_ == pytest.approx(trace_form(K, model.labels_), rel=1e-9)
+
+
+@pytest.mark.parametrize("reg", [1e-2, 0.3, 10.0])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_it_is_kernel_kmeans_with_the_papers_matrix(reg, kernel):
+    X = samples(1)
+    start = np.random.default_rng(0).integers(3, size=len(X))
+    K = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.1)
+    model = DiscriminativeKMeans(3, reg=reg, kernel=kernel, gamma=0.1, init=start, tol=0).fit(X)
+    same = KernelKMeans(3, kernel="precomputed", init=start, tol=0).fit(papers_matrix(K, reg))
+    assert adjusted_rand_score(model.labels_, same.labels_) == 1.0
+    total = np.trace(papers_matrix(K, reg))
+    assert model.objective_ == pytest.approx(total - same.objective_, rel=1e-3)
+
+
+def test_objective_rises_and_is_bounded():
+    X = load_wine().data
+    for n_clusters in (2, 5):
+        start = np.random.default_rng(0).integers(n_clusters, size=len(X))
+        model = DiscriminativeKMeans(n_clusters, reg=0, init=start, tol=0).fit(X)
+        assert len(model.history_) > 3
+        assert (np.diff(model.history_) >= -1e-12).all()
+        assert 0 < model.objective_ < n_clusters - 1
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_brute_force(n_clusters):
+    n = 9
+    for seed in range(3):
+        X = samples(seed, n=n, d=2)
+        K = papers_matrix(X @ X.T, 0.3)
+        labellings = (np.array(y) for y in itertools.product(range(n_clusters), repeat=n - 1))
+        full = (np.r_[0, y] for y in labellings if len({0, *y.tolist()}) == n_clusters)
+        best = max(full, key=lambda y: trace_form(K, y))
+        stays = DiscriminativeKMeans(n_clusters, reg=0.3, init=best).fit(X)
+        assert adjusted_rand_score(stays.labels_, best) == 1.0
+        found = DiscriminativeKMeans(n_clusters, reg=0.3, n_init=30, random_state=0).fit(X)
+        assert found.objective_ == pytest.approx(trace_form(K, best))
+
+
+def test_much_regularisation_makes_it_kmeans():
+    X = load_iris().data
+    start = np.random.default_rng(0).integers(3, size=len(X))
+    plain = KernelKMeans(3, kernel="linear", init=start, tol=0).fit(X)
+    model = DiscriminativeKMeans(3, reg=1e9, init=start, tol=0).fit(X)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+
+
+def test_without_regularisation_no_linear_map_matters():
+    X = samples(2)
+    rng = np.random.default_rng(0)
+    start = rng.integers(3, size=len(X))
+    model = DiscriminativeKMeans(3, reg=0, init=start, tol=0).fit(X)
+    mapped = DiscriminativeKMeans(3, reg=0, init=start, tol=0).fit(X @ rng.normal(size=(4, 4)) + 5)
+    np.testing.assert_array_equal(mapped.labels_, model.labels_)
+    assert mapped.objective_ == pytest.approx(model.objective_, rel=1e-9)
+
+
+def test_rotations_and_constant_features_do_not_matter():
+    X = samples(3)
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    model = DiscriminativeKMeans(3).fit(X)
+    for other in (100 * X @ rotation, np.hstack([X, np.full((len(X), 3), 7.0)])):
+        assert adjusted_rand_score(DiscriminativeKMeans(3).fit(other).labels_, model.labels_) == 1
+        assert DiscriminativeKMeans(3).fit(other).objective_ == pytest.approx(model.objective_)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_many_features_go_through_few(convert, offset, monkeypatch):
+    """As many features as samples have rank say the same as a covariance matrix of all."""
+    X = np.random.default_rng(0).normal(size=(30, 50)) + 2 * (np.arange(30)[:, None] % 2)
+    X = convert(X + offset)
+    whole = DiscriminativeKMeans(3).fit(X)
+    monkeypatch.setattr(discriminative_kmeans, "WIDE", 10)
+    few = DiscriminativeKMeans(3).fit(X)
+    np.testing.assert_array_equal(few.labels_, whole.labels_)
+    assert few.objective_ == pytest.approx(whole.objective_, rel=1e-4)
+    np.testing.assert_allclose(few.coef_, whole.coef_, rtol=0, atol=1e-3 * abs(whole.coef_).max())
+
+
+def test_more_kernel_features_than_a_wide_matrix_has_stay_as_they_are(monkeypatch):
+    X = samples(0)
+    model = DiscriminativeKMeans(3, kernel="rbf").fit(X)
+    monkeypatch.setattr(discriminative_kmeans, "WIDE", 10)
+    np.testing.assert_array_equal(
+        DiscriminativeKMeans(3, kernel="rbf").fit(X).labels_, model.labels_
+    )
