@@ -69,8 +69,9 @@ MAX_ASCENTS = 100
 # Starts of the search for violated labellings that are drawn, and most labellings a round adds.
 RANDOM_STARTS = 5
 NEW_LABELLINGS = 5
-# Weight that new labellings begin with.
+# Weight that new labellings begin with, and up to which those at hand are no starts.
 NEW_WEIGHT = 1e-2
+NEGLIGIBLE = 1e-3
 # Accuracy of machines, by their residual.
 MACHINE_TOL = 1e-6
 # Shortest step of the line search, and the part of the promised descent that is asked for.
@@ -523,7 +524,7 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
         saddle = solve(K, signs, machine, weights=weights, start=alpha, tol=tol)
         alpha = saddle.alpha
         # 2. The labellings that it violates most.
-        starts = ascent_starts(K, alpha, signs, rng)
+        starts = ascent_starts(K, alpha, signs[:, saddle.weights > NEGLIGIBLE], rng)
         found, squares = most_violated(K, alpha, starts, band)
         violation = saddle.violation(squares[0])
         iterations.record(saddle.objective)
@@ -539,7 +540,7 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
 
 
 def ascent_starts(K, alpha, signs, rng):
-    """Where to look for violated labellings: those at hand, eigenvectors, and chance."""
+    """Where to look for violated labellings: some at hand, eigenvectors, and chance."""
     n_machines, n_samples = alpha.shape
     n_vectors = min(SPECTRAL_STARTS, n_samples - 1)
     spectral = [leading_eigenvectors(K * a * a[:, None], n_vectors, rng)[1] for a in alpha]

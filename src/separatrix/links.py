@@ -16,7 +16,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from separatrix._numba import njit
 from separatrix._sklearn import check_sample_weight, to_numpy
 from separatrix.balance import ROUNDING, balanced_offsets
 
@@ -312,12 +311,14 @@ def _coloring(links):
 
     A search that takes long begins again, with the nodes first that it failed at before.
     """
+    from separatrix.link_search import search  # loads the compiler
+
     nodes, *graph = links._graph
     blank, labels = np.zeros((len(nodes), links.n_clusters)), np.zeros(len(nodes), dtype=np.intp)
     priority, sizes = np.diff(graph[1]).astype(np.float64), np.diff(graph[0])
     groups, limits = np.arange(len(sizes)), 8 * sizes
     while len(groups):
-        found, complete = _search(blank, priority, *graph, groups, limits, True, labels)
+        found, complete = search(blank, priority, *graph, groups, limits, True, labels)
         hopeless = ~found & (complete | (limits * sizes[groups] > COLORING_BUDGET))
         if hopeless.any():
             worst = hopeless.argmax()
@@ -346,77 +347,6 @@ def _no_coloring(links, group, certain):
         f"samples must-linked to them, with n_clusters={links.n_clusters}. Remove some of their "
         "links, or raise n_clusters."
     )
-
-
-@njit
-def _search(scores, priority, starts, indptr, indices, groups, limits, any_will_do, labels):
-    """Branch and bound for labels of the largest summed score without conflicts, by groups.
-
-    The next node is the one with the fewest labels left (DSATUR), then of the highest priority,
-    which grows with each dead end. The bound gives each node the best label left. If any labels
-    will do, the first ones end the search, and of the unused labels only the first is tried.
-
-    Writes `priority` and `labels`. Returns for each group whether there are labels, and whether
-    the search was complete.
-    """
-    n_nodes, n_labels = scores.shape
-    found, complete = np.zeros(len(groups), np.bool_), np.ones(len(groups), np.bool_)
-    order, blocked = np.empty(scores.shape, np.int64), np.zeros(scores.shape, np.int64)
-    current, used, value = (
-        np.full(n_nodes, -1),
-        np.zeros(n_nodes + 1, np.int64),
-        np.zeros(n_nodes + 1),
-    )
-    chosen, tried = np.zeros(n_nodes + 1, np.int64), np.zeros(n_nodes + 1, np.int64)
-    slack = 1e-12 * np.abs(scores).max()
-    for i in range(n_nodes):
-        order[i] = np.argsort(-scores[i], kind="mergesort")
-    for g in range(len(groups)):
-        first, last = starts[groups[g]], starts[groups[g] + 1]
-        best, depth, visits, forward = -np.inf, 0, 0, True
-        while depth >= 0:
-            if forward:  # choose a node
-                visits += 1
-                bound, node, fewest = value[depth], -1, n_labels + 1
-                for i in range(first, last):
-                    if current[i] < 0:
-                        n_left, top = 0, -np.inf
-                        for label in range(n_labels):
-                            if blocked[i, label] == 0:
-                                n_left, top = n_left + 1, max(top, scores[i, label])
-                        bound += top
-                        if n_left < fewest or (n_left == fewest and priority[i] > priority[node]):
-                            node, fewest = i, n_left
-                if node < 0 and bound > best:
-                    found[g], best = True, bound
-                    labels[first:last] = current[first:last]
-                elif fewest == 0:
-                    priority[node] += 1
-                chosen[depth], tried[depth] = node, -1
-                complete[g] = complete[g] and visits <= limits[g]
-                forward = node >= 0 and bound > best + slack and complete[g]
-            else:  # take a label back
-                node = chosen[depth]
-                for other in indices[indptr[node] : indptr[node + 1]]:
-                    blocked[other, current[node]] -= 1
-                current[node] = -1
-                forward = complete[g] and not (any_will_do and found[g])
-            if forward:  # give the next label that is left
-                label = n_labels
-                while label == n_labels and tried[depth] < n_labels - 1:
-                    tried[depth] += 1
-                    label = order[node, tried[depth]]
-                    if blocked[node, label] > 0 or (any_will_do and label > used[depth]):
-                        label = n_labels
-                forward = label < n_labels
-            if forward:
-                current[node] = label
-                for other in indices[indptr[node] : indptr[node + 1]]:
-                    blocked[other, label] += 1
-                value[depth + 1] = value[depth] + scores[node, label]
-                used[depth + 1] = max(used[depth], label + 1)
-            depth += 1 if forward else -1
-    return found, complete
 
 
 class SignedLabels(NamedTuple):
@@ -466,6 +396,8 @@ def linked_signs(gains, links, *, balance, sample_weight=None):
 
 def _best_signs(gain, links, weight, low, high):
     """Signs s of the largest s @ gain with low <= s @ net <= high, or nearest to that."""
+    from separatrix.link_search import filled  # loads the compiler
+
     slack, unit = ROUNDING * weight.sum(), weight[weight > 0].min(initial=np.inf)
     unit = 1.0 if (weight == np.rint(weight)).all() else unit  # the nets are multiples of it
     low, high, net = (low - slack) / unit, (high + slack) / unit, links.totals(weight) / unit
@@ -487,8 +419,8 @@ def _best_signs(gain, links, weight, low, high):
         else:
             order = np.flatnonzero(net)
             order = order[np.argsort(-gain[order] / net[order], kind="stable")]
-            below = _filled(gain, net, order, low, high)
-            above = _filled(-gain, net, order[::-1], -high, -low)
+            below = filled(gain, net, order, low, high)
+            above = filled(-gain, net, order[::-1], -high, -low)
             signs = [below, -above]
     best = max(signs, key=rank)
     return turn * best, bool(rank(best)[0] == 0)
@@ -496,10 +428,12 @@ def _best_signs(gain, links, weight, low, high):
 
 def _exact_signs(gain, net, others, low, high):
     """Best signs for whole nets: a table for those larger than one, a sort for those of one."""
+    from separatrix.link_search import subset_sums  # loads the compiler
+
     units = np.flatnonzero(net == 1)
     units = units[np.argsort(-gain[units], kind="stable")]
     prefix = np.append(0.0, np.cumsum(gain[units]))
-    best, taken = _subset_sums(gain[others], net[others])
+    best, taken = subset_sums(gain[others], net[others])
     # totals of the others, and counts of positive units: gains are concave in the count, so that
     # its best is at a bound or where gains change sign
     rest = 2 * np.arange(len(best)) - len(best) + 1 - len(units)
@@ -517,33 +451,6 @@ def _exact_signs(gain, net, others, low, high):
     for row in range(len(others))[::-1]:
         signs[others[row]] = 1 if taken[row, position] else -1
         position -= net[others[row]] * taken[row, position]
-    return signs
-
-
-@njit
-def _subset_sums(gain, net):  # IN, IN
-    """Largest gain of a subset for each sum of its nets, and whether it takes each item."""
-    best = np.full(net.sum() + 1, -np.inf)
-    taken = np.zeros((len(net), len(best)), np.bool_)
-    best[0], reached = 0.0, 0
-    for i in range(len(net)):
-        reached += net[i]
-        for total in range(reached, net[i] - 1, -1):
-            if best[total - net[i]] + gain[i] > best[total]:
-                best[total], taken[i, total] = best[total - net[i]] + gain[i], True
-    return best, taken
-
-
-@njit
-def _filled(gain, net, order, low, high):  # IN, IN, IN
-    """Make signs positive in order, as long as there is gain or need, and room."""
-    signs = np.where(gain > 0, 1, -1)
-    signs[order] = -1
-    total = -net[order].sum()
-    for i in order:
-        if (gain[i] > 0 or total < low) and total + 2 * net[i] <= high:
-            signs[i] = 1
-            total += 2 * net[i]
     return signs
 
 
@@ -583,6 +490,8 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
         Samples without links go to the cluster of their largest score plus offset, but for the
         few that are moved.
     """
+    from separatrix.link_search import move_into_bounds, search  # loads the compiler
+
     k, scores = links.n_clusters, to_numpy(scores)
     if k == 2 and scores.ndim == 1:
         scores = np.column_stack([-scores, scores])
@@ -608,7 +517,7 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
         ranked, sizes = np.sort(shifted, axis=1), np.diff(graph[0])
         regret = (ranked[:, -1] - ranked[:, -2]) / (np.ptp(ranked) or 1.0)
         limits = np.maximum(GROUP_BUDGET // sizes, 2 * sizes)
-        _search(shifted, regret, *graph, np.arange(len(sizes)), limits, False, own)
+        search(shifted, regret, *graph, np.arange(len(sizes)), limits, False, own)
         labels[nodes] = own
         # 2) the rest of the sizes for what is free
         low, high = (np.maximum(s - np.bincount(own, mass[nodes], k), 0) for s in (least, most))
@@ -616,33 +525,8 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
             offsets = balanced_offsets(mean[free], mass[free], min_size=low, max_size=high).offsets
     labels[free] = np.argmax(mean[free] + offsets, axis=1)
     bounds = least - ROUNDING * mass.sum(), most + ROUNDING * mass.sum()
-    within = _move_into_bounds(mean, mass, *bounds, free, labels)
+    within = move_into_bounds(mean, mass, *bounds, free, labels)
     return LinkedLabels(links.spread(labels), offsets, within)
-
-
-@njit
-def _move_into_bounds(mean, mass, least, most, free, labels):  # IN, IN, IN, IN, IN, INOUT
-    """Move free components, those that lose least first, if sizes come nearer to their bounds."""
-    n_clusters, moved = mean.shape[1], True
-    sizes = np.zeros(n_clusters)
-    for i in range(len(mass)):
-        sizes[labels[i]] += mass[i]
-    while moved and ((sizes < least) | (sizes > most)).any():
-        moved = False
-        loss = np.empty((len(free), n_clusters))
-        for i in range(len(free)):
-            loss[i] = mean[free[i], labels[free[i]]] - mean[free[i]]
-        for move in np.argsort(loss.ravel(), kind="mergesort"):
-            i, target, change = free[move // n_clusters], move % n_clusters, 0.0
-            source = labels[i]
-            for c, size in ((source, sizes[source] - mass[i]), (target, sizes[target] + mass[i])):
-                change += max(least[c] - size, size - most[c], 0.0)
-                change -= max(least[c] - sizes[c], sizes[c] - most[c], 0.0)
-            if source != target and change < -1e-9 * mass[i]:
-                sizes[source] -= mass[i]
-                sizes[target] += mass[i]
-                labels[i], moved = target, True
-    return not ((sizes < least) | (sizes > most)).any()
 
 
 def _two_clusters(links, totals, weight, least, most):

@@ -26,8 +26,6 @@ from separatrix.criteria.cutting_plane import (
 CLUSTERS = [2, 4]
 
 
-# the checks provoke and inspect warnings of their own
-@pytest.mark.filterwarnings("default")
 def fit_quietly(model, X, **kwargs):
     """The fitted model, and the words of its ConvergenceWarning or None."""
     with warnings.catch_warnings(record=True) as caught:

@@ -271,9 +271,9 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
     max_labellings : int, default=50
         Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
         points of alternating updates to begin with.
-    n_search : int, default=2000
+    n_search : int, default=1000
         Up to this many samples the search is exact on all. Beyond, it runs on a random sample of
-        at most 2,000, whose classifiers label the others.
+        as many, at most 2,000, whose classifiers label the others.
     n_components : int, default=200
         Most features that stand for a kernel beyond `n_search` samples.
     max_iter : int, default=10
@@ -356,7 +356,7 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
         coef0=1,
         readout="consensus",
         max_labellings=50,
-        n_search=2000,
+        n_search=1000,
         n_components=200,
         max_iter=10,
         tol=1e-3,
