@@ -16,6 +16,7 @@ from separatrix import (
     MaximinSeparationClustering,
     MaximumMarginClustering,
     MaximumVolumeClustering,
+    OptimalMarginDistributionClustering,
     RegularizedLeastSquaresClustering,
 )
 from separatrix.metrics import clustering_error
@@ -36,6 +37,9 @@ def methods(n_clusters):
         "MaximumMargin, square": margin(n_clusters, loss="square", random_state=0),
         "MaximumVolume": MaximumVolumeClustering(n_clusters, random_state=0),
         "RegularizedLeastSquares": RegularizedLeastSquaresClustering(n_clusters, random_state=0),
+        "OptimalMarginDistribution": OptimalMarginDistributionClustering(
+            n_clusters, random_state=0
+        ),
     }
 
 

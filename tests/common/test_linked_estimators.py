@@ -1,0 +1,160 @@
+"""Every estimator that takes links keeps them without exception."""
+
+import inspect
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import separatrix
+from separatrix.links import Links
+
+ESTIMATORS = [
+    estimator
+    for estimator in (getattr(separatrix, name) for name in separatrix.__all__)
+    if isinstance(estimator, type) and "must_link" in inspect.signature(estimator.fit).parameters
+]
+NAMES = {
+    "LabelGenerationMarginClustering",
+    "MaximinSeparationClustering",
+    "MaximumMarginClustering",
+    "OptimalMarginDistributionClustering",
+    "RegularizedLeastSquaresClustering",
+}
+each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
+
+
+def blobs(n_clusters, n=120):
+    return make_blobs(n, centers=n_clusters, cluster_std=2.5, random_state=n_clusters)
+
+
+def linked_tenth(y, rng):
+    """A tenth of the samples in pairs, linked as the classes say."""
+    pairs = rng.permutation(len(y))[: len(y) // 20 * 2].reshape(-1, 2)
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return pairs[same], pairs[~same]
+
+
+def fitted(model, X, **links):
+    with warnings.catch_warnings():
+        # sizes give way to links, and some methods say so
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, **links)
+
+
+def test_these_take_links():
+    assert {estimator.__name__ for estimator in ESTIMATORS} == NAMES
+
+
+@each
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("form", ["pairs", "against the classes", "ids", "known_labels"])
+def test_no_link_is_violated(estimator, n_clusters, form):
+    X, y = blobs(n_clusters)
+    rng = np.random.default_rng(0)
+    must, cannot = linked_tenth(y, rng)
+    ids = np.full(len(y), -1)
+    ids[must] = np.arange(len(must))[:, None]
+    known = np.where(np.isin(np.arange(len(y)), rng.permutation(len(y))[:12]), y, -1)
+    links = {
+        "pairs": {"must_link": must, "cannot_link": cannot},
+        "against the classes": {"must_link": cannot, "cannot_link": must},
+        "ids": {"must_link": ids},
+        "known_labels": {"known_labels": known},
+    }[form]
+    labels = fitted(estimator(n_clusters, random_state=0), X, **links).labels_
+    assert Links.of(len(y), n_clusters, **links).violations(labels) == 0
+    assert len(np.unique(labels)) == n_clusters
+
+
+@each
+def test_no_link_is_violated_where_few_samples_are_searched(estimator):
+    parameters = inspect.signature(estimator).parameters
+    if "n_search" not in parameters:
+        pytest.skip("searches all samples")
+    X, y = blobs(2, n=300)
+    must, cannot = linked_tenth(y, np.random.default_rng(1))
+    model = fitted(
+        estimator(2, n_search=60, random_state=0), X, must_link=cannot, cannot_link=must
+    )
+    assert Links.of(300, 2, must_link=cannot, cannot_link=must).violations(model.labels_) == 0
+
+
+@each
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+def test_a_contradiction_is_refused_with_its_chain(estimator, n_clusters):
+    X, _ = blobs(2)
+    with pytest.raises(ValueError, match=r"5 = 9 = 20 but 5 != 20"):
+        estimator(n_clusters).fit(X, must_link=[[5, 9], [20, 9]], cannot_link=[[20, 5]])
+
+
+@each
+def test_links_that_the_clusters_keep_anyway_change_nothing(estimator):
+    X, _ = make_blobs(80, centers=2, cluster_std=0.5, random_state=3)
+    model = estimator(2, random_state=0).fit(X)
+    pairs = np.random.default_rng(0).integers(80, size=(6, 2))
+    same = model.labels_[pairs[:, 0]] == model.labels_[pairs[:, 1]]
+    linked = estimator(2, random_state=0).fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    np.testing.assert_array_equal(linked.labels_, model.labels_)
+    np.testing.assert_array_equal(linked.predict(X), model.labels_)
+
+
+@each
+def test_ids_are_routed_and_sliced_with_the_samples(estimator):
+    X, y = blobs(2)
+    ids = np.where(np.arange(120) % 10 == 0, y, -1)
+    with config_context(enable_metadata_routing=True):
+        model = estimator(2, random_state=0).set_fit_request(known_labels=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, known_labels=ids)
+        assert Links.of(120, 2, known_labels=ids).violations(pipeline[-1].labels_) == 0
+        search = GridSearchCV(
+            model, {"random_state": [0]}, cv=2, scoring="adjusted_rand_score", refit=False
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            search.fit(X, y, known_labels=ids)
+    assert search.cv_results_["mean_test_score"][0] > 0
+
+
+@each
+def test_links_of_a_dask_array_are_refused(estimator):
+    array = pytest.importorskip("dask.array")
+    X, _ = blobs(2)
+    with pytest.raises(TypeError, match="must_link, cannot_link and known_labels need samples in"):
+        estimator(2).fit(array.from_array(X, chunks=60), must_link=[[0, 1]])
+
+
+@pytest.mark.parametrize(
+    "estimator", [separatrix.MaximumMarginClustering, separatrix.MaximinSeparationClustering]
+)
+def test_links_hold_with_weights_and_of_samples_without_weight(estimator):
+    X, y = blobs(3)
+    rng = np.random.default_rng(2)
+    must, cannot = linked_tenth(y, rng)
+    weight = rng.integers(3, size=120)
+    links = {"must_link": cannot, "cannot_link": must}
+    model = fitted(estimator(3, random_state=0), X, sample_weight=weight, **links)
+    assert Links.of(120, 3, **links).violations(model.labels_) == 0
+
+
+@pytest.mark.parametrize(
+    "estimator", [separatrix.MaximumMarginClustering, separatrix.MaximinSeparationClustering]
+)
+def test_bisection_takes_no_links(estimator):
+    X, _ = blobs(3)
+    with pytest.raises(ValueError, match="links need multiway="):
+        estimator(3, multiway="bisection").fit(X, must_link=[[0, 1]])
+
+
+def test_the_example_of_the_guide_runs():
+    page = Path(__file__).parents[2] / "docs" / "links.md"
+    (example,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    exec(compile(example, "links.md", "exec"), {})
