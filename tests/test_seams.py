@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import config_context
 from sklearn.callback import FitCallback
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +19,7 @@ import separatrix.partition
 import separatrix.starts
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
 from separatrix.criteria import minimax
+from separatrix.starts import kmeans_start
 
 SOLVERS = ["mpm", "gep", "eig"]
 
@@ -515,3 +517,12 @@ def test_progress_bar(solver, X, monkeypatch):
     model.set_callbacks(ProgressBar()).fit(X)
     assert "MaximinSeparationClustering" in screen.getvalue()
     assert "restart" in screen.getvalue()
+
+
+def test_sparse_rows_with_wide_indices_start_like_others():
+    X = sparse.random_array((60, 5), density=0.4, rng=np.random.default_rng(0), format="csr")
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for rows in (X, wide):
+        found = kmeans_start(rows, None, 3)
+        np.testing.assert_array_equal(found.labels(rows), kmeans_start(X, None, 3).labels(X))

@@ -168,6 +168,9 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
     if not sp.issparse(rows):  # far from the origin, squares would swallow the differences
         origin = np.average(rows, axis=0, weights=weights)
         rows = rows - origin
+    elif rows.indices.dtype != np.int32:  # k-means takes no others
+        places = (rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
+        rows = sp.csr_array((rows.data, *places), shape=rows.shape)
     init = "k-means++"
     if rng is None:
         n_init = 1
