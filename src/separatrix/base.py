@@ -54,6 +54,10 @@ class _ObservedIterations(Iterations):
                 self.status = Status.STOPPED
                 return
 
+    @property
+    def stopped(self):
+        return self._stop
+
     def record(self, objective, model=None):
         super().record(objective)
         self._stop = self._task.close(model)

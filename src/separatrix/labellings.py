@@ -23,6 +23,7 @@ References
    clustering", AISTATS 2009.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import linear_sum_assignment, nnls
 from scipy.sparse.linalg import eigsh
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.criteria.margin_distribution_machine import (
     FeatureSpace,
@@ -132,8 +134,9 @@ class Band:
         even = self.links.n_samples / self.n_clusters
         least, most = (1 - self.balance) * even, (1 + self.balance) * even
         if self.n_clusters == 2:
-            return np.ceil(least - 1e-9), np.floor(most + 1e-9)
-        return np.floor(least), np.ceil(most)
+            low, high = np.ceil(least - 1e-9), np.floor(most + 1e-9)
+            return (low, high) if low <= high else (high, low)
+        return max(np.floor(least + 1e-9), 1.0), np.ceil(most - 1e-9)
 
     def nearest(self, scores):
         """The labelling of B with the largest sum of scores."""
@@ -167,6 +170,12 @@ def aligned(labels, shares):
     return linear_sum_assignment(-together)[1][labels]
 
 
+def numbered(labels):
+    """Labels numbered by first appearance: the same for all that differ in numbering."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
 class Candidates:
     """Different labellings, aligned to the first; those that differ in numbering count as one.
 
@@ -187,13 +196,16 @@ class Candidates:
     def __len__(self):
         return len(self.labels)
 
+    def aligned(self, labels):
+        """Labels in the numbering that they have here."""
+        return aligned(labels, np.eye(self.n_clusters)[self.labels[0]]) if self.labels else labels
+
     def add(self, labellings):
         """Append those that are new; return how many."""
         before = len(self)
         for labels in labellings:
-            if self.labels:
-                labels = aligned(labels, np.eye(self.n_clusters)[self.labels[0]])
-            key = labels.astype(np.int32).tobytes()
+            labels = self.aligned(labels)
+            key = numbered(labels).tobytes()
             if key not in self._seen:
                 self._seen.add(key)
                 self.labels.append(labels)
@@ -321,7 +333,7 @@ def solve_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_i
         slopes = [((S * a) @ K) * S for S, a in zip(signs, alpha, strict=True)]
         squares = sum(0.5 * slope @ a for slope, a in zip(slopes, alpha, strict=True))
         gap = float(squares.max() - weights @ squares + response.inexact) / objective
-        if gap <= tol or n_iter == max_iter:
+        if gap <= max(tol, 1e-15) or n_iter == max_iter:
             break
         # 2. The minimum of the quadratic model of phi on the simplex.
         hessian = np.zeros((n_labellings, n_labellings))
@@ -380,7 +392,9 @@ def pool(K, machine, band, rng):
     scores = directions if n_clusters == 2 else []
     for places in embeddings:
         for _ in range(KMEANS_STARTS):
-            means = KMeans(n_clusters, n_init=1, random_state=rng).fit(places)
+            with warnings.catch_warnings():  # fewer distinct places than clusters are no news
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                means = KMeans(n_clusters, n_init=1, random_state=rng).fit(places)
             scores.append(-means.transform(places))
     found = Candidates((band.nearest(score) for score in scores), n_clusters)
     values, vectors = leading_eigenvectors(K, min(ROUGH_RANK, n_samples - 1), rng)
@@ -451,21 +465,28 @@ def most_violated(K, alpha, scores, band):
     squares : ndarray of shape (n_starts,)
         Their quadratic terms.
     """
-    labels = np.array([band.nearest(score) for score in scores])
+    tried = np.array([band.nearest(score) for score in scores])
+    labels = tried.copy()
     squares = np.full(len(labels), -np.inf)
     moving = np.arange(len(labels))
     for _ in range(MAX_ASCENTS):
-        signs = signs_of(labels[moving], band.n_clusters)
+        signs = signs_of(tried, band.n_clusters)
         slopes = ((signs * alpha[:, None]) @ K) * alpha[:, None]
         values = 0.5 * np.einsum("mij,mij->i", slopes, signs)
         rose = values > squares[moving] * (1 + 1e-12)
-        squares[moving[rose]] = values[rose]
         moving = moving[rose]
+        squares[moving], labels[moving] = values[rose], tried[rose]
         if len(moving) == 0:
             break
-        labels[moving] = [band.nearest(slope.T) for slope in slopes[:, rose].swapaxes(0, 1)]
+        tried = np.array([band.nearest(slope.T) for slope in slopes[:, rose].swapaxes(0, 1)])
     order = np.argsort(-squares, kind="stable")
     return labels[order], squares[order]
+
+
+def quadratic_terms(K, alpha, signs):
+    """Quadratic terms of labellings at multipliers."""
+    turned = signs * alpha[:, None]
+    return 0.5 * np.einsum("mij,mij->i", turned @ K, turned)
 
 
 @dataclass(frozen=True)
@@ -525,11 +546,15 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
         alpha = saddle.alpha
         # 2. The labellings that it violates most.
         starts = ascent_starts(K, alpha, signs[:, saddle.weights > NEGLIGIBLE], rng)
-        found, squares = most_violated(K, alpha, starts, band)
-        violation = saddle.violation(squares[0])
+        found, _ = most_violated(K, alpha, starts, band)
+        # of more than two clusters, only what they are in the numbering here counts
+        found = np.array([candidates.aligned(labels) for labels in found])
+        squares = quadratic_terms(K, alpha, signs_of(found, band.n_clusters))
+        found, violation = found[np.argsort(-squares)], saddle.violation(squares.max())
         iterations.record(saddle.objective)
         room = min(NEW_LABELLINGS, most - len(candidates))
-        if violation <= tol or room <= 0 or iterations.n_iter == iterations.max_iter:
+        last = iterations.stopped or iterations.n_iter == iterations.max_iter
+        if violation <= tol or room <= 0 or last:
             break
         # 3. They join in with little weight.
         n_new = candidates.add(found[:room])

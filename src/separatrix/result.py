@@ -27,12 +27,13 @@ class Status(enum.Enum):
         "the responses before that step are returned. Use solver='sphere' or a smaller reg."
     )
     SIZES_UNMET = (
-        "No boundary keeps the cluster sizes asked for, because equal samples are never parted; "
-        "the nearest was taken. Allow other sizes."
+        "No boundary keeps the cluster sizes asked for, because equal samples are never parted or "
+        "links bind too many; the nearest was taken. Allow other sizes."
     )
     UNBALANCED = (
         "No boundary keeps the clusters in the balance asked for, because equal samples are never "
-        "parted or single samples weigh too much; the nearest one was taken. Increase `balance`."
+        "parted, single samples weigh too much or links bind too many; the nearest one was taken. "
+        "Increase `balance`."
     )
 
     @property
@@ -93,6 +94,11 @@ class Iterations:
     def record(self, objective, model=None):
         """End the running iteration with the criterion, and the model, that it has reached."""
         self.history.append(objective)
+
+    @property
+    def stopped(self):
+        """Whether a callback asks for an end after this pass."""
+        return False
 
     @property
     def n_iter(self):

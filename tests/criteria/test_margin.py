@@ -651,7 +651,7 @@ def test_an_incomplete_factor_is_given_up_early():
         ({"loss": "absolute"}, "The 'loss' parameter"),
         ({"gamma": -1.0}, "The 'gamma' parameter"),
         ({"balance": 0.0}, "balance=0 is infeasible: n_samples=61 is odd"),
-        ({"balance": 0.01}, r"use balance >= 0.01639"),
+        ({"balance": 0.01}, r"use balance=0.0164 or more"),
         ({"balance": 0.01, "n_clusters": 4, "multiway": "bisection"}, "infeasible"),
         ({"n_clusters": 62}, "n_samples=61 should be >= n_clusters=62"),
         ({"kernel": "precomputed"}, r"square matrix .* got shape \(61, 4\)"),

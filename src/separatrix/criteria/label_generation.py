@@ -118,7 +118,7 @@ class LabellingsMixin(LinkedFitMixin, SearchedMixin):
             raise ValueError(
                 f"balance={self.balance:g} is infeasible: n_samples={n_samples} is odd, so two "
                 f"clusters differ by at least 1 sample and not by {self.balance * n_samples:.3g}; "
-                f"use balance >= {1 / n_samples:.4g}."
+                f"use balance={np.ceil(1e4 / n_samples) / 1e4:g} or more."
             )
         rows, chosen = self._searched(X, rng)
         self._kernel_params_ = self._kernel_params(rows, None)
@@ -163,7 +163,7 @@ class LabellingsMixin(LinkedFitMixin, SearchedMixin):
         sizes = np.bincount(to_numpy(labels), minlength=self.n_clusters)
         least, most = problem.band.sizes
         status = Status.CONVERGED
-        if iterations.status is Status.STOPPED:
+        if iterations.stopped:
             status = Status.STOPPED
         elif (sizes == 0).any():
             status = Status.DEGENERATE
@@ -223,7 +223,7 @@ class LabellingsMixin(LinkedFitMixin, SearchedMixin):
             "gamma_": float(self._kernel_params_.get("gamma", np.nan)),
             "duality_gap_": float(saddle.gap),
             "violation_": generated.violation,
-            "lower_bound_": float(saddle.objective),
+            "lower_bound_": float(saddle.objective * (1 - saddle.gap)),
             "labellings_": numbers[np.array(generated.candidates.labels)],
             "labelling_weights_": saddle.weights,
             "searched_": np.arange(len(problem.K)) if chosen is None else chosen,

@@ -293,7 +293,7 @@ class MaximumMarginClustering(
             raise ValueError(
                 f"balance={self.balance:g} is infeasible: n_samples={n_samples} is odd, so two "
                 f"clusters differ by at least 1 sample and not by {self.balance * n_samples:.3g}; "
-                f"use balance >= {1 / n_samples:.4g}."
+                f"use balance={np.ceil(1e4 / n_samples) / 1e4:g} or more."
             )
 
     def _problem(self, X, sample_weight, rng):

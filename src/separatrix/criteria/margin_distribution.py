@@ -290,10 +290,12 @@ def practical_steps(dual, n_steps):
     """
     _, n_labellings, _ = dual.signs.shape
     equal = solve_saddle(dual.K, dual.signs, dual.machine, max_iter=0)
-    differences = n_labellings * np.ptp(equal.squares) / np.sqrt(np.log(n_labellings))
+    # labellings that symmetry makes equal at first differ later
+    spread = max(np.ptp(equal.squares), 1e-2 * equal.squares.max())
+    differences = n_labellings * spread / np.sqrt(np.log(n_labellings))
     curvature = np.linalg.norm(dual.K, 2) + max(dual.ridges)
     few = min(1.0, np.sqrt(FULL_STEPS / n_steps))
-    return WEIGHT_PACE * np.sqrt(2 / n_steps) / max(differences, 1e-300), few / curvature
+    return WEIGHT_PACE * np.sqrt(2 / n_steps) / differences, few / curvature
 
 
 def mirror_descent(K, signs, machine, *, n_steps, steps, rng):

@@ -54,6 +54,8 @@ MAX_STALLS = 3
 # What the objective has to fall by, relative to it, for a step to be progress.
 ROUNDING = 1e-9
 TINY = 1e-300
+# Cost of what is in excess, relative to what is missing, that a certificate takes zero for.
+LEAST_COST = 1e-12
 # Residual of a solution that users are told of, though rounding may not leave a smaller one.
 NOTICEABLE = 1e-5
 # Trials of the line search, which needs about three.
@@ -170,7 +172,9 @@ class Losses:
         """
         margins, alpha = self.y * scores, self.y * coef
         positive = alpha >= 0
-        cost = np.where(positive, self.below, self.above)
+        # a cost of zero allows no negative multiplier; a tiny one says so without infinities
+        above = np.maximum(self.above, LEAST_COST * self.below)
+        cost = np.where(positive, self.below, above)
         distance = np.where(positive, self.low, self.high) - margins
         wanted = np.divide(alpha, 2 * cost, out=np.zeros_like(alpha), where=cost > 0)
         same_side = distance * alpha > 0
@@ -347,7 +351,11 @@ class FeatureSpace:
         if self._curvature is None or not np.array_equal(curvature, self._curvature):
             H = self._scatter(curvature)
             H[np.diag_indices_from(H)] += 1.0
-            self._cholesky = _factored(H)
+            try:
+                self._cholesky = _factored(H.copy())
+            except LinAlgError:  # features so large that rounding is more than one
+                H[np.diag_indices_from(H)] += 1e-14 * len(H) * H.diagonal().max()
+                self._cholesky = _factored(H)
             self._curvature = curvature
         return cho_solve((self._cholesky, True), -residual, check_finite=False)
 
