@@ -25,7 +25,7 @@ speed: .venv/dev.stamp
 
 # The pictures of README and guide.
 figures: .venv/dev.stamp
-	for script in examples/plot_*.py; do $(BIN)/python $$script || exit 1; done
+	for script in examples/plot_*.py examples/gallery.py; do $(BIN)/python $$script || exit 1; done
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -24,6 +24,7 @@ _HOMES = {
     "SquaredLossMutualInformationClustering": "classics.mutual_information",
     "datasets": None,
     "metrics": None,
+    "plots": None,
     "segment_image": "images",
     "stability": None,
 }

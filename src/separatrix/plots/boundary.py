@@ -1,0 +1,144 @@
+"""The boundary between clusters, with the samples on either side."""
+
+import numpy as np
+
+from separatrix.plots.canvas import axes_for, note, require_matplotlib
+from separatrix.plots.colors import INK, cluster_color, cluster_marker
+from separatrix.plots.scores import leads
+from separatrix.plots.section import section_of
+
+__all__ = ["BoundaryDisplay"]
+
+
+class BoundaryDisplay:
+    """Samples in two dimensions and the boundaries between their clusters.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, 2)
+        Where samples lie.
+    labels : ndarray of shape (n_points,)
+        Their clusters.
+    grid : tuple of ndarray, default=None
+        Coordinates of a grid, along x and along y.
+    grid_scores : ndarray of shape (n_y, n_x, n_clusters), default=None
+        Scores of the clusters on the grid; the largest wins. None draws no regions.
+    axis_names : tuple of str, default=("", "")
+        What the two coordinates are.
+    remark : str, default=""
+        What a reader should know of the picture.
+
+    Attributes
+    ----------
+    points_ : list of PathCollection
+        The samples of each cluster.
+    regions_, boundaries_ : list of ContourSet
+        The regions of clusters and the lines between them.
+    ax_, figure_ : Axes, Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> from separatrix import MaximinSeparationClustering
+    >>> from separatrix.datasets import make_two_gaussians
+    >>> from separatrix.plots import BoundaryDisplay
+    >>> X, _ = make_two_gaussians(random_state=0)
+    >>> display = BoundaryDisplay.from_estimator(MaximinSeparationClustering(2).fit(X), X)
+    >>> len(display.points_), len(display.boundaries_)
+    (2, 1)
+    """
+
+    def __init__(
+        self, points, labels, *, grid=None, grid_scores=None, axis_names=("", ""), remark=""
+    ):
+        self.points = points
+        self.labels = labels
+        self.grid = grid
+        self.grid_scores = grid_scores
+        self.axis_names = axis_names
+        self.remark = remark
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, max_samples=1000, resolution=200, ax=None, **kwargs):
+        """Draw the boundaries of a fitted clusterer.
+
+        More than two features are projected: on the normal of the boundary (for a kernel, on the
+        direction that best predicts its scores by least squares) and on the leading principal
+        component orthogonal to it; or, if there are several boundaries, on the two directions in
+        which the margins to them vary most. The regions are then those of the plane through the
+        mean. They are drawn if at least nine in ten samples keep their cluster when they are
+        moved onto the plane; the picture states the share.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted clusterer, with `decision_function` or at least `predict`.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples.
+        max_samples : int, default=1000
+            Most samples to draw; if there are more, always the same ones are chosen by chance.
+        resolution : int, default=200
+            Points of the grid along each axis.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `scatter`.
+
+        Returns
+        -------
+        BoundaryDisplay
+            The display, drawn.
+        """
+        require_matplotlib(cls.__name__)
+        section = section_of(estimator, X, max_samples=max_samples, resolution=resolution)
+        return cls(**section).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw regions, boundaries and samples.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `scatter`.
+
+        Returns
+        -------
+        BoundaryDisplay
+            The display itself.
+        """
+        ax = axes_for(self, ax)
+        self.regions_, self.boundaries_ = [], []
+        if self.grid_scores is not None:
+            self._draw_regions(ax)
+        self.points_ = [self._draw_cluster(ax, c, kwargs) for c in np.unique(self.labels)]
+        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        ax.legend(loc="best", fontsize="small")
+        note(ax, self.remark)
+        return self
+
+    def _draw_cluster(self, ax, cluster, kwargs):
+        style = {
+            "color": cluster_color(cluster),
+            "marker": cluster_marker(cluster),
+            "edgecolor": "white",
+            "linewidth": 0.4,
+            "s": 22,
+            "label": f"cluster {cluster}",
+        }
+        return ax.scatter(*self.points[self.labels == cluster].T, **style | kwargs)
+
+    def _draw_regions(self, ax):
+        fields = leads(self.grid_scores)
+        for cluster in range(fields.shape[-1]):
+            field = fields[..., cluster]
+            if field.min() >= 0 or field.max() <= 0:  # wins everywhere or nowhere
+                continue
+            color = cluster_color(cluster)
+            self.regions_.append(
+                ax.contourf(*self.grid, field, levels=[0, np.inf], colors=[color], alpha=0.15)
+            )
+            if cluster:  # the lines around cluster 0 are those around the others
+                lines = ax.contour(*self.grid, field, levels=[0], colors=[INK], linewidths=1.4)
+                self.boundaries_.append(lines)

@@ -1,0 +1,113 @@
+"""The segments of an image."""
+
+import numpy as np
+
+from separatrix.images import segment_image
+from separatrix.plots.canvas import axes_for, require_matplotlib
+from separatrix.plots.colors import INK, cluster_color
+
+__all__ = ["LabelImageDisplay"]
+
+
+class LabelImageDisplay:
+    """Image of labels, each segment in the colour of its cluster.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (height, width)
+        Segment of each pixel.
+    image : ndarray of shape (height, width) or (height, width, n_channels), default=None
+        What was segmented. If given, its light and shade show through the colours.
+
+    Attributes
+    ----------
+    image_ : AxesImage
+        The picture.
+    legend_ : Legend
+        The segments with their shares of the pixels.
+    ax_, figure_ : Axes, Figure
+        What was drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.plots import LabelImageDisplay
+    >>> image = np.array([[10, 12, 200], [11, 210, 205], [12, 10, 11]], dtype=np.uint8)
+    >>> display = LabelImageDisplay.from_image(image, 2)
+    >>> [text.get_text() for text in display.legend_.get_texts()]
+    ['0: 67%', '1: 33%']
+    """
+
+    def __init__(self, labels, *, image=None):
+        self.labels = labels
+        self.image = image
+
+    @classmethod
+    def from_image(cls, image, n_segments=2, *, estimator=None, ax=None, **kwargs):
+        """Segment an image by `segment_image` and draw the segments.
+
+        Parameters
+        ----------
+        image : array-like of shape (height, width) or (height, width, n_channels)
+            Grey values or colours.
+        n_segments : int, default=2
+            Number of segments.
+        estimator : object, default=None
+            Clusterer of the colours; None is the default of `segment_image`.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `imshow`.
+
+        Returns
+        -------
+        LabelImageDisplay
+            The display, drawn.
+        """
+        require_matplotlib(cls.__name__)
+        labels = segment_image(image, n_segments, estimator=estimator)
+        return cls(labels, image=image).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw the picture and its legend.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `imshow`.
+
+        Returns
+        -------
+        LabelImageDisplay
+            The display itself.
+        """
+        ax = axes_for(self, ax)
+        from matplotlib.colors import to_rgb
+        from matplotlib.patches import Patch
+
+        segments, codes = np.unique(self.labels, return_inverse=True)
+        colors = np.array([to_rgb(cluster_color(segment)) for segment in segments])
+        picture = colors[codes.reshape(np.shape(self.labels))]
+        if self.image is not None:
+            picture = 0.65 * picture + 0.35 * _lightness(self.image)[..., np.newaxis]
+        self.image_ = ax.imshow(picture, **kwargs)
+        ax.set_axis_off()
+        shares = np.bincount(codes.ravel()) / codes.size
+        patches = [
+            Patch(facecolor=color, edgecolor=INK, linewidth=0.5, label=f"{segment}: {share:.0%}")
+            for segment, color, share in zip(segments, colors, shares, strict=True)
+        ]
+        style = {"title": "segment", "fontsize": "small", "frameon": False}
+        style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+        self.legend_ = ax.legend(handles=patches, ncols=-(-len(patches) // 12), **style)
+        return self
+
+
+def _lightness(image):
+    """Mean of the channels, from 0 for the darkest pixel to 1 for the lightest."""
+    image = np.asarray(image, dtype=np.float64)
+    grey = image if image.ndim == 2 else image.mean(axis=2)
+    spread = np.ptp(grey)
+    return (grey - grey.min()) / spread if spread else np.ones_like(grey)

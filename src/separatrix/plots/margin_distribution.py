@@ -1,0 +1,117 @@
+"""How far the samples of each cluster lie from the boundary."""
+
+import numpy as np
+
+from separatrix.plots.canvas import axes_for, note, require_matplotlib
+from separatrix.plots.colors import INK, cluster_color
+from separatrix.plots.scores import cluster_scores, margins_of
+
+__all__ = ["MarginDistributionDisplay"]
+
+
+class MarginDistributionDisplay:
+    """Histograms of the margins of each cluster, with their means.
+
+    For two clusters the margin of sample i is :math:`y_i f(x_i)`, the decision function with the
+    sign of its cluster, as in figures 2, 4 and 6 of [1]_. For more it is the score of its cluster
+    less the best other score.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,)
+        Margin of each sample; negative on the wrong side of the boundary.
+    labels : ndarray of shape (n_samples,)
+        Their clusters.
+
+    Attributes
+    ----------
+    histograms_ : list of list of Polygon
+        The histogram of each cluster.
+    means_ : list of Line2D
+        The mean margin of each cluster.
+    ax_, figure_ : Axes, Figure
+        What was drawn on.
+
+    References
+    ----------
+    .. [1] K. Zhang, I. W. Tsang, J. T. Kwok, "Maximum margin clustering made practical", IEEE
+       Transactions on Neural Networks 20(4), 2009.
+
+    Examples
+    --------
+    >>> from separatrix import MaximinSeparationClustering
+    >>> from separatrix.datasets import make_two_gaussians
+    >>> from separatrix.plots import MarginDistributionDisplay
+    >>> X, _ = make_two_gaussians(random_state=0)
+    >>> model = MaximinSeparationClustering(2).fit(X)
+    >>> bool(MarginDistributionDisplay.from_estimator(model, X).margins.min() > 0)
+    True
+    """
+
+    def __init__(self, margins, labels):
+        self.margins = margins
+        self.labels = labels
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, labels=None, ax=None, **kwargs):
+        """Draw the margins of samples under a fitted clusterer.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted clusterer with `decision_function`.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; the kernel matrix where that is precomputed.
+        labels : array-like of shape (n_samples,), default=None
+            Clusters that samples are taken to belong to; None takes those of the scores, whose
+            margins are never negative.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `hist`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+            The display, drawn.
+        """
+        require_matplotlib(cls.__name__)
+        scores = cluster_scores(estimator, X)
+        labels = scores.argmax(axis=1) if labels is None else np.asarray(labels)
+        return cls(margins_of(scores, labels), labels).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw the histograms.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `hist`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+            The display itself.
+        """
+        ax = axes_for(self, ax, frame=False)
+        clusters = np.unique(self.labels)
+        style = {"bins": np.histogram_bin_edges(self.margins, bins=30), "linewidth": 1.5}
+        # more than three areas on top of each other cannot be told apart
+        filled = {"histtype": "stepfilled", "alpha": 0.45}
+        style |= filled if len(clusters) <= 3 else {"histtype": "step"}
+        self.histograms_, self.means_ = [], []
+        for cluster in clusters:
+            color = cluster_color(cluster)
+            margins = self.margins[self.labels == cluster]
+            style |= {"color": color, "edgecolor": color, "label": f"cluster {cluster}"}
+            self.histograms_.append(ax.hist(margins, **style | kwargs)[2])
+            line = ax.axvline(margins.mean(), color=color, linestyle="--", linewidth=1.5)
+            self.means_.append(line)
+        ax.axvline(0, color=INK, linewidth=1.4)
+        ax.set(xlabel="margin (0: boundary, dashed: mean)", ylabel="samples")
+        ax.legend(fontsize="small")
+        wrong = np.mean(self.margins < 0)
+        note(ax, f"{wrong:.1%} of samples beyond the boundary" if wrong else "")
+        return self

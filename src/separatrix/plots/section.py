@@ -1,0 +1,79 @@
+"""Samples and scores on a plane: the data of a picture of boundaries."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array, get_tags
+
+from separatrix._sklearn import supported_floats
+from separatrix.chunks import beside, is_dask, map_rows
+from separatrix.plots.canvas import chosen_rows, counted, feature_names
+from separatrix.plots.projection import plane_across
+from separatrix.plots.scores import in_memory, scores_or_votes
+
+__all__ = ["section_of"]
+
+# A plane on which fewer samples keep their cluster says little of the boundary.
+_LEAST_AGREEMENT = 0.9
+
+
+def section_of(estimator, X, *, max_samples, resolution):
+    """Arguments of a BoundaryDisplay, by name, for a fitted clusterer and samples."""
+    X = _checked(estimator, X)
+
+    def score(points):
+        return scores_or_votes(estimator, beside(points, X))
+
+    points = _dense(X[chosen_rows(X.shape[0], max_samples)])
+    scores = score(points)
+    labels = scores.argmax(axis=1)
+    plane = plane_across(estimator, points, scores, feature_names(estimator))
+    coordinates = plane.project(points)
+    moved = score(plane.lift(coordinates)).argmax(axis=1)
+    agreement = np.mean(moved == labels)
+    is_drawn = agreement >= _LEAST_AGREEMENT
+    remarks = [counted(len(points), X.shape[0])]
+    if X.shape[1] > 2:
+        remarks.append(
+            f"{'regions' if is_drawn else 'no regions'}: {agreement:.0%} of samples keep their "
+            "cluster on the plane through the mean"
+        )
+    section = {
+        "points": coordinates,
+        "labels": labels,
+        "axis_names": plane.names,
+        "remark": "\n".join(filter(None, remarks)),
+    }
+    if is_drawn:
+        section["grid"] = grid = _grid(coordinates, resolution)
+        pairs = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
+        on_grid = map_rows(lambda rows: score(plane.lift(rows)), pairs, width=X.shape[1])
+        section["grid_scores"] = on_grid.reshape(resolution, resolution, -1)
+    return section
+
+
+def _checked(estimator, X):
+    """Samples that can be drawn in a plane."""
+    if get_tags(estimator).input_tags.pairwise:
+        raise ValueError(
+            "a precomputed kernel or graph leaves no features to draw a boundary in; fit on "
+            "features, or use MarginDistributionDisplay."
+        )
+    if not is_dask(X):
+        X = check_array(X, accept_sparse="csr", dtype=supported_floats(X))
+    if X.shape[1] < 2:
+        raise ValueError(
+            f"X has n_features={X.shape[1]}, but a plane needs at least 2; use "
+            "MarginDistributionDisplay."
+        )
+    return X
+
+
+def _dense(rows):
+    return rows.toarray() if sp.issparse(rows) else in_memory(rows)
+
+
+def _grid(points, resolution):
+    """Coordinates of a grid that reaches a little beyond the points."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    pad = 0.06 * np.where(high > low, high - low, 1.0)
+    return tuple(np.linspace(low - pad, high + pad, resolution).T)
