@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 # iterate `__all__`: a new criterion is one line here.
 _HOMES = {
     "ApproximateVolumeRegularization": "criteria.volume_regularization",
+    "AutoClustering": "selection",
     "CuttingPlaneMarginClustering": "criteria.cutting_plane",
     "DiscriminativeKMeans": "classics.discriminative_kmeans",
     "GeneralizedMarginClustering": "criteria.semidefinite",
@@ -25,11 +26,13 @@ _HOMES = {
     "RegularizedLeastSquaresClustering": "criteria.least_squares",
     "SemidefiniteMarginClustering": "criteria.semidefinite",
     "SquaredLossMutualInformationClustering": "classics.mutual_information",
+    "compare_clusterings": "selection",
     "datasets": None,
     "metrics": None,
     "plots": None,
     "segment_image": "images",
     "stability": None,
+    "write_report": "report",
 }
 
 __all__ = sorted(_HOMES)

@@ -1,0 +1,237 @@
+"""Choosing without labels, measured on 71 data sets with known classes.
+
+Scores, weights and the choice of the number of clusters were settled on the development half; the
+confirmation half has other sources. Labels only score the results. Every method gets the same
+samples: at most 1,000, standardised where features differ in kind, and 50 principal components of
+more features. `--half confirmation` takes one half, `--quick` every fourth set, `--no-k` leaves
+out the choice of the number of clusters.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn import datasets
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+from separatrix.consensus import WORDS
+from separatrix.selection import AutoClustering
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from data import load, without_constant_features
+from output import heading
+
+MAX_SAMPLES, MAX_FEATURES, MAX_CLUSTERS = 1_000, 50, 10
+HALVES = {
+    "development": """australian breast_wisconsin colic heart_statlog house_votes ionosphere letter
+        optdigits satimage svmguide1 twonorm usps waveform_ida sklearn-wine sklearn-digits
+        fcps-atom fcps-lsun fcps-wingnut g2mg-g2mg_128_90 g2mg-g2mg_16_70 g2mg-g2mg_2_50
+        g2mg-g2mg_2_90 graves-line graves-ring_noisy h2mg-h2mg_128_90 h2mg-h2mg_16_70
+        h2mg-h2mg_2_50 h2mg-h2mg_2_90 other-chameleon_t4_8k other-hdbscan sipu-a1 sipu-flame
+        sipu-s1 sipu-spiral uci-sonar wut-graph wut-mk2 wut-smile wut-twosplashes wut-x3""",
+    "confirmation": """banana coil20 diabetes hepatitis image_ida isolet_1_5 mnist ringnorm
+        spambase thyroid_new vehicle sklearn-breast_cancer sklearn-iris fcps-engytime fcps-tetra
+        graves-dense graves-ring graves-ring_outliers other-chameleon_t7_10k other-iris5
+        sipu-compound sipu-pathbased sipu-s3 uci-ecoli uci-statlog wut-circles wut-labirynth
+        wut-mk4 wut-trajectories wut-x1 wut-z2""",
+}
+# Sets that come from the same data count as one in intervals.
+SOURCES = {"sklearn-digits": "optdigits", "sklearn-iris": "iris", "other-iris5": "iris"}
+SOURCES |= {"uci-statlog": "image_ida"}
+SAME_KIND = {"coil20", "mnist", "optdigits", "usps", "isolet_1_5", "sklearn-digits"}
+FIRST_CLASSES = {"letter": 8, "isolet_1_5": 10}
+TABULAR = ("sklearn", "uci")
+
+
+def source(name):
+    battery = name.split("-")[0]
+    return battery if battery in ("g2mg", "h2mg") else SOURCES.get(name, name)
+
+
+def read(name):
+    """Samples, classes, and which samples count: noise has none."""
+    battery, _, member = name.partition("-")
+    if battery == "sklearn":
+        bunch = getattr(datasets, f"load_{member}")()
+        X, y = bunch.data, bunch.target
+    else:
+        X, y, _ = load(f"clustering_v1/{name}" if member else name)
+    chosen = y < FIRST_CLASSES.get(name, np.inf)
+    X, y = X[chosen], y[chosen]
+    if len(y) > MAX_SAMPLES:
+        rows = np.random.default_rng(0).permutation(len(y))[:MAX_SAMPLES]
+        X, y = X[rows], y[rows]
+    X = without_constant_features(np.asarray(X, dtype=np.float64))
+    if (not member or battery in TABULAR) and name not in SAME_KIND:
+        X = StandardScaler().fit_transform(X)
+    if X.shape[1] > MAX_FEATURES:
+        X = PCA(MAX_FEATURES, random_state=0).fit_transform(X)
+    counts = y > 0 if member and battery not in TABULAR else np.ones(len(y), dtype=bool)
+    return X, y, counts
+
+
+def peers(k):
+    models = {
+        "KMeans": KMeans(k, n_init=10, random_state=0),
+        "Spectral": SpectralClustering(k, affinity="nearest_neighbors", random_state=0),
+        "Mixture": GaussianMixture(k, random_state=0),
+        "Ward": AgglomerativeClustering(k),
+    }
+    try:
+        from genieclust import Genie
+    except ImportError:
+        return models
+    return models | {"Genie": Genie(n_clusters=k)}
+
+
+def measured(name, choose):
+    """All figures of one data set."""
+    X, y, counts = read(name)
+    k = len(np.unique(y[counts]))
+
+    def score(labels):
+        return adjusted_rand_score(y[counts], labels[counts])
+
+    row = {method: score(model.fit_predict(X)) for method, model in peers(k).items()}
+    begin = time.process_time()
+    auto = AutoClustering(k).fit(X)
+    seconds = time.process_time() - begin
+    row |= {"Auto": score(auto.labels_), "best ranked": score(auto.best_candidate_labels_)}
+    found = {"name": name, "k": k, "ARI": row, "agreement": auto.agreement_, "seconds": seconds}
+    found["oracle"] = max(score(labels) for labels in auto.candidates_.labels)
+    # every sample with the share of votes it got and whether its cluster's main class is its own
+    table = np.array([[np.sum((auto.labels_ == c) & (y == t) & counts) for t in np.unique(y)]
+                      for c in range(k)])  # fmt: skip
+    right = np.unique(y)[table.argmax(axis=1)][auto.labels_] == y
+    found["votes"] = np.column_stack([auto.confidence_, right])[counts]
+    if choose and k <= MAX_CLUSTERS:
+        found |= choices(X, score)
+    return found
+
+
+def choices(X, score):
+    """Numbers of clusters by four rules, and the score of AutoClustering with each."""
+    numbers = range(2, MAX_CLUSTERS + 1)
+    means = {k: KMeans(k, n_init=10, random_state=0).fit_predict(X) for k in numbers}
+    silhouettes = {k: silhouette_score(X, means[k]) for k in numbers}
+    bics = {k: GaussianMixture(k, random_state=0).fit(X).bic(X) for k in numbers}
+    begin = time.process_time()
+    auto = AutoClustering(max_clusters=MAX_CLUSTERS).fit(X)
+    seconds = time.process_time() - begin
+    chosen = {
+        "AutoClustering": auto.n_clusters_,
+        "silhouette": max(silhouettes, key=silhouettes.get),
+        "BIC": min(bics, key=bics.get),
+    }
+    scores = {rule: score(AutoClustering(k).fit(X).labels_) for rule, k in chosen.items()}
+    return {
+        "chosen": chosen,
+        "chosen ARI": scores,
+        "plausible": auto.plausible_n_clusters_,
+        "chosen seconds": seconds,
+    }
+
+
+def interval(differences, sources, n_draws=5_000):
+    """95 % bootstrap interval of a mean, drawing sources."""
+    rng = np.random.default_rng(0)
+    groups = [differences[sources == one] for one in np.unique(sources)]
+    sums, sizes = np.array([group.sum() for group in groups]), np.array([*map(len, groups)])
+    drawn = rng.integers(len(groups), size=(n_draws, len(groups)))
+    return np.quantile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [0.025, 0.975])
+
+
+def report_scores(rows):
+    methods = list(rows[0]["ARI"])
+    scores = {method: np.array([row["ARI"][method] for row in rows]) for method in methods}
+    sources = np.array([source(row["name"]) for row in rows])
+    safe = np.maximum(scores["KMeans"], scores["Spectral"])
+    print(f"{'':14}{'mean ARI':>10}{'- KMeans':>10}{'95 %':>16}{'far below':>11}")
+    for method in methods:
+        gain = scores[method] - scores["KMeans"]
+        low, high = interval(gain, sources)
+        far = np.mean(scores[method] < safe - 0.10)
+        print(
+            f"{method:14}{scores[method].mean():10.3f}{gain.mean():+10.3f}"
+            f"   [{low:+.3f},{high:+.3f}]{far:10.0%}"
+        )
+    regret = np.array([row["oracle"] for row in rows]) - scores["Auto"]
+    print("far below: more than .10 below the better of KMeans and Spectral")
+    print(f"mean regret to the best candidate in hindsight: {regret.mean():.3f}")
+    seconds = [row["seconds"] for row in rows]
+    print(f"seconds of a fit: mean {np.mean(seconds):.2f}, most {max(seconds):.2f}")
+
+
+def report_calibration(rows):
+    agreement = np.array([row["agreement"] for row in rows])
+    score = np.array([row["ARI"]["Auto"] for row in rows])
+    print(f"rank correlation of agreement_ and ARI: {spearmanr(agreement, score)[0]:.2f}")
+    above = np.inf
+    for least, words in WORDS:
+        inside = (agreement >= least) & (agreement < above)
+        if inside.any():
+            spread = np.quantile(score[inside], [0.1, 0.5, 0.9]).round(2)
+            word = words.split(":")[0]
+            print(f"  {word:9} {inside.sum():3} sets, ARI at 10, 50, 90 %: {spread}")
+        above = least
+    votes, right = np.concatenate([row["votes"] for row in rows]).T
+    print("share of the votes, of the samples, and of those in the main class of their cluster")
+    for low, high in pairwise([0, 0.4, 0.6, 0.8, 0.95, np.inf]):
+        inside = (votes >= low) & (votes < high)
+        if inside.any():
+            print(f"  from {low:4.2f} {inside.mean():6.0%}{right[inside].mean():7.2f}")
+
+
+def report_choice(rows):
+    rows = [row for row in rows if "chosen" in row]
+    if not rows:
+        return
+    truth = np.array([row["k"] for row in rows])
+    known = np.array([row["ARI"]["Auto"] for row in rows])
+    print(f"{len(rows)} sets of 2 to {MAX_CLUSTERS} classes")
+    print(f"{'':16}{'right':>8}{'within 1':>10}{'ARI':>8}")
+    print(f"{'(classes)':16}{1:8.0%}{1:10.0%}{known.mean():8.3f}")
+    for rule in rows[0]["chosen"]:
+        off = np.abs([row["chosen"][rule] for row in rows] - truth)
+        score = np.mean([row["chosen ARI"][rule] for row in rows])
+        print(f"{rule:16}{np.mean(off == 0):8.0%}{np.mean(off <= 1):10.0%}{score:8.3f}")
+    among = np.mean([row["k"] in row["plausible"] for row in rows])
+    size = np.mean([len(row["plausible"]) for row in rows])
+    print(f"true number among the plausible ones: {among:.0%} ({size:.1f} of them on average)")
+    print(f"seconds of a fit: mean {np.mean([row['chosen seconds'] for row in rows]):.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--half", choices=HALVES)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--no-k", action="store_true")
+    options = parser.parse_args()
+    for half in HALVES if options.half is None else [options.half]:
+        heading(f"{half} half")
+        rows = []
+        for name in HALVES[half].split()[:: 4 if options.quick else 1]:
+            rows.append(measured(name, not options.no_k))
+            scores = "".join(f" {method} {score:.2f}" for method, score in rows[-1]["ARI"].items())
+            print(f"{name:24} k={rows[-1]['k']:2}{scores}", flush=True)
+        for part, report in (
+            ("True number of clusters", report_scores),
+            ("Agreement and votes", report_calibration),
+            ("Choice of the number of clusters", report_choice),
+        ):
+            heading(part)
+            report(rows)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # warnings of peers; degenerate runs count as they are
+    main()

@@ -1,0 +1,193 @@
+"""Which columns of a table become features, and how."""
+
+import csv
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from separatrix.cli import Refusal
+from separatrix.cli.reading import read_table
+
+__all__ = ["Features", "listed", "read_features", "read_matrix"]
+
+MAX_CATEGORIES = 20  # a column of more texts is left out, unless it is said to be categorical
+NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+
+
+@dataclass(frozen=True)
+class Features:
+    """A table as features, with all that is needed to make them from another table.
+
+    `columns` has a list of categories for each name, or None for numbers; `left_out` a reason.
+    """
+
+    name: str
+    ids: dict
+    columns: dict[str, list[str] | None]
+    left_out: dict[str, str]
+    encoder: ColumnTransformer
+    X: np.ndarray
+
+    @property
+    def names(self):
+        """Names of the features: the numbers, then each category."""
+        plain = [name for name, categories in self.columns.items() if categories is None]
+        return plain + [
+            f"{name}={one}" for name, ones in self.columns.items() for one in ones or ()
+        ]
+
+    def card(self, labels):
+        """What `predict` and `explain` need: columns, and means of clusters in their units."""
+        members = np.equal.outer(np.arange(labels.max() + 1), labels)
+        sizes = members.sum(axis=1)
+        means = members @ self.X / np.maximum(sizes, 1)[:, None]
+        variance = self.X.var(axis=0)
+        between = sizes @ (means - self.X.mean(axis=0)) ** 2 / len(labels)
+        share = np.divide(between, variance, out=np.zeros_like(between), where=variance > 1e-12)
+        imputer, scaler = (step for _, step in self.encoder.named_transformers_["numbers"].steps)
+        if hasattr(scaler, "scale_"):
+            means[:, : len(scaler.scale_)] *= scaler.scale_
+            means[:, : len(scaler.scale_)] += scaler.mean_
+        return {
+            "columns": self.columns,
+            "id_column": next(iter(self.ids), None),
+            "imputes": imputer is not None,
+            "features": self.names,
+            "sizes": sizes.tolist(),
+            "means": means.tolist(),
+            "share": share.tolist(),
+            "deviation": np.sqrt(variance).tolist(),
+        }
+
+
+def listed(text):
+    """Names between commas, with quotes as in CSV; None for None."""
+    return text and next(csv.reader([text], skipinitialspace=True))
+
+
+def read_features(path, columns, id_column, categorical, impute, standardize):
+    """Features of the table in a file, as the options of these names say."""
+    requested, categorical = listed(columns), listed(categorical) or []
+    wanted = requested and requested + [id_column] * bool(id_column)
+    table = read_table(path, columns=wanted, text=categorical)
+    ids = _pop_ids(table, id_column)
+    if table.n_rows == 1:
+        raise Refusal(f"{table.name}: there is 1 row of data; clustering needs at least 2")
+    kept: dict[str, list[str] | None] = {}
+    left_out: dict[str, str] = {}
+    for name, values in table.columns.items():
+        found = _categories(table, name, values, name in categorical)
+        if isinstance(found, str):
+            left_out[name] = found
+        else:
+            kept[name] = found
+    if not kept or (requested and left_out):
+        reasons = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items())
+        raise Refusal(f"{table.name}: columns of no use: {reasons or 'all'}")
+    remedy = None if impute else "pass --impute mean, median or most-frequent"
+    matrix = _matrix(table, kept, remedy)
+    encoder = _encoder(kept, impute, standardize)
+    return Features(table.name, ids, kept, left_out, encoder, encoder.fit_transform(matrix))
+
+
+def read_matrix(path, card, id_column):
+    """Ids of rows, and what a saved model's encoder takes, of the table in a file."""
+    columns, id_column = card["columns"], id_column or card["id_column"]
+    texts = [name for name, categories in columns.items() if categories]
+    table = read_table(path, columns=[*columns, *[id_column] * bool(id_column)], text=texts)
+    remedy = None if card["imputes"] else "the model was made without --impute"
+    return _pop_ids(table, id_column), _matrix(table, columns, remedy)
+
+
+def _pop_ids(table, id_column):
+    """Take the column that names the rows out of the table."""
+    if id_column and id_column not in table.columns:
+        raise Refusal(f"{table.name}: there is no column {id_column!r} to name the rows")
+    if id_column in ("cluster", "confidence"):
+        raise Refusal(f"{table.name}: column {id_column!r} has the name of an output; rename it")
+    return {id_column: table.columns.pop(id_column)} if id_column else {}
+
+
+def _categories(table, name, values, is_categorical):
+    """Categories of a column, None if it holds numbers, or a reason why it is of no use."""
+    if _holds(values, NUMBERS) and not is_categorical:
+        return None
+    if not _holds(values, NUMBERS + TEXTS):
+        return f"holds {values.type} values, neither numbers nor texts"
+    texts = values.cast(pa.string())
+    numeric = pc.match_substring_regex(texts, NUMBER)
+    n_numeric, n_present = pc.sum(numeric).as_py() or 0, len(texts) - texts.null_count
+    if 2 * n_numeric >= n_present and not is_categorical:
+        most = f"as {n_numeric:,} of {n_present:,} values are"
+        remedy = f"correct it, or pass --categorical {name}"
+        _refuse(table, name, pc.invert(numeric), f"is not a number, {most}; {remedy}")
+        return None
+    categories = sorted(pc.unique(texts.drop_null()).to_pylist())
+    if len(categories) < 2:
+        return "holds the same text in all rows"
+    if len(categories) > MAX_CATEGORIES and not is_categorical:
+        return f"holds {len(categories):,} texts, more than {MAX_CATEGORIES}"
+    return categories
+
+
+def _holds(values, kinds):
+    return any(is_kind(values.type) for is_kind in kinds)
+
+
+def _refuse(table, name, mask, reason):
+    """Refuse the first value that a mask marks, if any."""
+    rows = np.flatnonzero(np.asarray(mask).astype(bool))
+    if rows.size:
+        value = table.columns[name][rows[0]].as_py()
+        shown = "the value" if value is None or value != value else repr(value)
+        raise Refusal(f"{table.name}: {table.place(rows[0])}, column {name!r}: {shown} {reason}")
+
+
+def _matrix(table, columns, missing_remedy):
+    """Numbers, and codes of categories; NaN where missing, unless there is a remedy to tell."""
+    matrix = np.empty((table.n_rows, len(columns)))
+    for j, (name, categories) in enumerate(columns.items()):
+        values = table.columns[name]
+        if categories:
+            texts = values.cast(pa.string())
+            values = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
+            unknown = pc.and_(pc.is_null(values), pc.is_valid(texts))
+            _refuse(table, name, unknown, f"is none of its categories: {', '.join(categories)}")
+        elif _holds(values, TEXTS):
+            values = pc.utf8_trim_whitespace(values.cast(pa.string()))
+            is_number = pc.match_substring_regex(values, NUMBER)
+            _refuse(table, name, pc.invert(is_number), "is not a number")
+        elif not _holds(values, NUMBERS) and not pa.types.is_null(values.type):
+            raise Refusal(f"{table.name}: column {name!r} holds {values.type}, not numbers")
+        matrix[:, j] = values.cast(pa.float64(), safe=False).to_numpy()
+        missing = np.isnan(matrix[:, j])
+        _refuse(table, name, np.isinf(matrix[:, j]), "is infinite")
+        if missing_remedy:
+            count = f"{missing.sum():,} of its column are"
+            _refuse(table, name, missing, f"is missing, as {count}; {missing_remedy}")
+    return matrix
+
+
+def _encoder(columns, impute, standardize):
+    """Transformer of the matrix to features: the numbers, then categories as zeros and ones."""
+
+    def imputer(strategy):
+        return SimpleImputer(strategy=strategy, keep_empty_features=True) if impute else None
+
+    coded = np.array([categories is not None for categories in columns.values()])
+    codes = [np.arange(len(categories)) for categories in columns.values() if categories]
+    scaler = StandardScaler() if standardize else None
+    one_hot = OneHotEncoder(categories=codes, sparse_output=False)
+    numbers = make_pipeline(imputer(impute and impute.replace("-", "_")), scaler)
+    texts = make_pipeline(imputer("most_frequent"), one_hot)
+    return ColumnTransformer(
+        [("numbers", numbers, np.flatnonzero(~coded)), ("texts", texts, np.flatnonzero(coded))]
+    )

@@ -1,0 +1,210 @@
+"""Many clusterings of the same samples: scores without labels, agreement, and their vote."""
+
+import numpy as np
+from scipy.linalg import cholesky
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.neighbors import NearestNeighbors
+
+from separatrix.graphs import similarity_graph
+
+__all__ = [
+    "SCORES",
+    "agreement_between_families",
+    "agreement_matrix",
+    "agreement_words",
+    "consensus_labels",
+    "consensus_weights",
+    "family_weights",
+    "is_degenerate",
+    "rank_sums",
+    "scores_of",
+    "vote_shares",
+]
+
+SCORES = ("neighbors", "modularity", "cut", "likelihood")
+N_NEIGHBORS = 10
+# Of the mean variance of the features, added to those of each cluster.
+RIDGE = 0.01
+# Of an even share, below which a cluster is too small for its clustering to count.
+SMALLEST_SHARE = 0.05
+# Power of the place of a candidate in its weight.
+SHARPNESS = 4
+# Agreement from which on a word holds.
+WORDS = (
+    (0.85, "strong: methods of different kinds find nearly the same clusters"),
+    (0.5, "moderate: methods find similar clusters with different borders"),
+    (0.3, "weak: methods have only part of the clusters in common"),
+    (-1.0, "none: methods of different kinds find different clusters"),
+)
+
+
+# --- scores without labels ----------------------------------------------------------------------
+
+
+def scores_of(X, labellings, rng):
+    """Scores of clusterings of the same samples; larger is better.
+
+    They tell which of several clusterings of the same samples fits better, in different senses.
+    They do not tell how good it is.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_scores, n_clusterings)
+        In the order of `SCORES`.
+    """
+    neighbors = neighbors_in_other_half(X, rng)
+    linked = min(N_NEIGHBORS, len(X) - 1)
+    W = similarity_graph(X, affinity="local", graph="union", n_neighbors=linked).W
+    columns = []
+    for labels in labellings:
+        members = np.eye(labels.max() + 1)[labels]
+        votes = members[neighbors].sum(axis=1)
+        columns.append(
+            (
+                np.mean(votes.argmax(axis=1) == labels),
+                *graph_scores(W, members),
+                classification_likelihood(X, labels),
+            )
+        )
+    return np.array(columns).T
+
+
+def neighbors_in_other_half(X, rng):
+    """For each sample the nearest of the half of the samples that it is not in."""
+    halves = np.array_split(rng.permutation(len(X)), 2)
+    n_neighbors = min(N_NEIGHBORS, len(halves[1]))
+    neighbors = np.empty((len(X), n_neighbors), dtype=np.intp)
+    for own, other in (halves, halves[::-1]):
+        search = NearestNeighbors(n_neighbors=n_neighbors).fit(X[other])
+        neighbors[own] = other[search.kneighbors(X[own], return_distance=False)]
+    return neighbors
+
+
+def graph_scores(W, members):
+    r"""Modularity and negative normalised cut of a graph.
+
+    .. math:: \sum_c \frac{w_{cc}}{w} - \Big(\frac{d_c}{w}\Big)^2, \qquad
+              -\sum_c \frac{d_c - w_{cc}}{d_c}
+
+    with the similarities within cluster c in :math:`w_{cc}` and all that its samples have in
+    :math:`d_c`.
+    """
+    within = np.einsum("ic,ic->c", members, W @ members)
+    degrees = members.T @ np.asarray(W.sum(axis=1)).ravel()
+    degrees = np.maximum(degrees, np.finfo(float).tiny)
+    total = degrees.sum()
+    return np.sum(within / total - (degrees / total) ** 2), np.sum(within / degrees - 1)
+
+
+def classification_likelihood(X, labels):
+    r"""Mean log density of the samples, each in the Gaussian of its own cluster.
+
+    .. math:: \frac1n \sum_i \log \pi_{c(i)} \mathcal N(x_i; \mu_{c(i)}, \Sigma_{c(i)})
+    """
+    n_samples, n_features = X.shape
+    ridge = RIDGE * float(X.var(axis=0).mean()) + np.finfo(float).tiny
+    total = -0.5 * n_samples * n_features * np.log(2 * np.pi)
+    for cluster in np.unique(labels):
+        rows = X[labels == cluster]
+        size, centered = len(rows), rows - rows.mean(axis=0)
+        root = cholesky(centered.T @ centered / size + ridge * np.eye(n_features), lower=True)
+        squares = np.sum(np.linalg.solve(root, centered.T) ** 2)
+        log_det = 2 * np.log(np.diagonal(root)).sum()
+        total += size * (np.log(size / n_samples) - 0.5 * log_det) - 0.5 * squares
+    return total / n_samples
+
+
+def is_degenerate(labels, n_clusters):
+    """Whether a clustering lacks clusters, or has one of next to no samples."""
+    sizes = np.bincount(labels, minlength=n_clusters)
+    return bool(sizes.min() < max(1.0, SMALLEST_SHARE * len(labels) / n_clusters))
+
+
+# --- agreement ----------------------------------------------------------------------------------
+
+
+def agreement_matrix(labellings):
+    """Adjusted Rand index of each pair of clusterings."""
+    agreement = np.eye(len(labellings))
+    for i, one in enumerate(labellings):
+        for j in range(i):
+            agreement[i, j] = agreement[j, i] = adjusted_rand_score(one, labellings[j])
+    return agreement
+
+
+def agreement_between_families(agreement, families):
+    """Mean agreement of pairs from different families, each pair of families counting once."""
+    families = np.asarray(families)
+    names = np.unique(families)
+    pairs = [
+        agreement[np.ix_(families == one, families == other)].mean()
+        for i, one in enumerate(names)
+        for other in names[:i]
+    ]
+    return float(np.mean(pairs)) if pairs else np.nan
+
+
+def agreement_words(agreement):
+    """What an agreement across families means, in words."""
+    if np.isnan(agreement):
+        return "unknown: there are not two families to compare"
+    return next(words for least, words in WORDS if agreement >= least)
+
+
+# --- the vote -----------------------------------------------------------------------------------
+
+
+def rank_sums(scores):
+    """Mean rank of each candidate over the scores, as a share of the best."""
+    return np.mean([rankdata(row) for row in scores], axis=0) / scores.shape[1]
+
+
+def family_weights(families):
+    """Weights of candidates that give each family the same; they sum to one."""
+    names, family, size = np.unique(families, return_inverse=True, return_counts=True)
+    return 1 / (size[family] * len(names))
+
+
+def consensus_weights(ranks, families):
+    """Weights of candidates by their place among all and their family; they sum to one."""
+    weights = (rankdata(ranks) / len(ranks)) ** SHARPNESS * family_weights(families)
+    return weights / weights.sum()
+
+
+def consensus_labels(labellings, weights, n_clusters, rng):
+    r"""Clustering that the weighted vote of clusterings is nearest to.
+
+    .. math:: \min_y \sum_c \sum_{i \in c} \| z_i - \bar z_c \|^2, \qquad
+              \|z_i - z_j\|^2 = 2 \sum_m w_m [y_m(i) \ne y_m(j)]
+
+    k-means on the labels as indicators, so that no matrix of pairs of samples is needed.
+    """
+    columns = [
+        np.sqrt(weight) * np.eye(labels.max() + 1)[labels]
+        for labels, weight in zip(labellings, weights, strict=True)
+    ]
+    places, inverse, counts = np.unique(
+        np.hstack(columns), axis=0, return_inverse=True, return_counts=True
+    )
+    if len(places) <= n_clusters:
+        return inverse.ravel()
+    model = KMeans(n_clusters, n_init=10, random_state=rng)
+    return model.fit(places, sample_weight=counts).labels_[inverse.ravel()]
+
+
+def vote_shares(consensus, labellings, weights, n_clusters):
+    """Weighted votes for each cluster at each sample, clusters matched to the consensus.
+
+    They sum to less than one where a candidate's cluster has no match.
+    """
+    shares = np.zeros((len(consensus), n_clusters))
+    clusters = np.unique(consensus)
+    for labels, weight in zip(labellings, weights, strict=True):
+        own, matched = linear_sum_assignment(contingency_matrix(labels, consensus), maximize=True)
+        for cluster, vote in zip(own, clusters[matched], strict=True):
+            shares[labels == cluster, vote] += weight
+    return np.minimum(shares, 1.0)

@@ -1,0 +1,102 @@
+"""A clustering as one HTML file, which opens offline and loads nothing."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from uuid import uuid4
+
+import separatrix
+from separatrix.plots.colors import cluster_color, cluster_marker
+from separatrix.report.markup import Markup, filled, join, markup, read
+from separatrix.report.pages import clustering_page, comparison_page
+
+__all__ = ["write_report"]
+
+
+def write_report(estimator, X, path, *, feature_names=None, title=None, model_path=None):
+    """Write a report on a clustering, or a comparison of several, as one HTML file.
+
+    It tells in words and pictures how the rows were divided: a projection to explore, the sizes
+    and quality of the clusters, the features that tell them apart, the rows nearest to a
+    boundary, and how all of it was made. The file loads nothing, so that it opens offline; the
+    same model and rows make the same file.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted clusterer, pipeline that ends in one, or comparison of clusterings.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The rows of the fit. Other rows are labelled by `predict`, if their number differs.
+    path : str or path-like
+        File to write. It is replaced all at once, or not at all.
+    feature_names : list of str, default=None
+        Names of the columns of X; None takes those that X or the model has.
+    title : str, default=None
+        Heading of the report; None names the method.
+    model_path : str or path-like, default=None
+        Where the model was saved, to tell how to load it. It is not written here.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import MaximinSeparationClustering
+    >>> from separatrix.report import write_report
+    >>> X = load_iris(as_frame=True).data
+    >>> model = MaximinSeparationClustering(n_clusters=3).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(model, X, folder + "/iris.html", title="Iris").name
+    'iris.html'
+    """
+    if hasattr(estimator, "names") and hasattr(estimator, "agreement"):
+        heading, body, data = comparison_page(estimator, X, feature_names)
+    else:
+        heading, body, data = clustering_page(estimator, X, feature_names, model_path)
+    path = Path(path)
+    _replace(path, _page(heading if title is None else str(title), body, data))
+    return path
+
+
+def _page(title, body, data):
+    """The whole page around its body."""
+    codes = range(len(data["clusters"]))
+    colors = "".join(f".c{code}{{--cluster:{cluster_color(code)}}}\n" for code in codes)
+    data = data | {"markers": [cluster_marker(code) for code in codes]}
+    style, script = Markup(read("style.css") + colors), Markup(read("script.js"))
+    sections = re.findall(r'<section id="(\w+)">\n<h2>(.*)</h2>', body)
+    return filled(
+        "page.html",
+        title=title,
+        version=separatrix.__version__,
+        links=join(markup('<li><a href="#{}">{}</a></li>', *section) for section in sections),
+        body=body,
+        style=style,
+        script=script,
+        # no script or style but these may run, whatever got into the page
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")),
+    )
+
+
+def _hash(text):
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _replace(path, text):
+    """Write a file all at once: a reader sees the old one or the new one."""
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

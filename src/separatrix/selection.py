@@ -1,0 +1,578 @@
+"""Choosing a clustering without labels: candidates side by side, and their consensus."""
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.callback import CallbackSupportMixin
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from separatrix._sklearn import Interval, StrOptions, fit_context
+from separatrix.base import _ObservedProgress, _order_of_clusters, renumbered
+from separatrix.candidates import FAILED, default_candidates, named_candidates, run_candidates
+from separatrix.chunks import row_slices
+from separatrix.consensus import (
+    SCORES,
+    agreement_between_families,
+    agreement_matrix,
+    agreement_words,
+    consensus_labels,
+    consensus_weights,
+    family_weights,
+    is_degenerate,
+    rank_sums,
+    scores_of,
+    vote_shares,
+)
+from separatrix.result import Status
+
+__all__ = ["AutoClustering", "Comparison", "compare_clusterings"]
+
+# Samples that candidates are run on.
+MAX_SAMPLES = {"fast": 1_000, "thorough": 2_000}
+# Principal components that stand for more features than this.
+MAX_FEATURES = 50
+# Samples and candidates that the number of clusters is chosen on.
+CURVE_SAMPLES = 500
+CURVE_CANDIDATES = ("k-means", "mixture", "Ward", "spectral", "least squares")
+CUT_WEIGHT = 4
+# Evidence that two numbers of clusters may differ by and be hard to tell apart.
+PLAUSIBLE = 0.1
+# Neighbours that label a new sample.
+N_VOTERS = 5
+
+
+# --- side by side -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Clusterings of the same samples, scored without labels.
+
+    The scores tell which of these clusterings fits the samples better, each in a sense of its
+    own. They do not tell whether any of them is right: a score of one data set means nothing
+    beside that of another. How far families agree means more.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the candidates.
+    families : list of str
+        Their families: methods of one kind, which may agree because they err alike.
+    labels : ndarray of shape (n_candidates, n_samples)
+        Their labels, from 0.
+    scores : dict of str to ndarray of shape (n_candidates,)
+        "neighbors": share of the samples that the ten nearest of the other half of the samples
+        would label so; "modularity" and "cut" (the normalised cut, negative): how well the graph
+        of nearest neighbours falls apart; "likelihood": log density in the Gaussian of the own
+        cluster. Larger is better.
+    ranks : ndarray of shape (n_candidates,)
+        Mean rank over the scores as a share of the best possible; zero for those not `usable`.
+    agreement : ndarray of shape (n_candidates, n_candidates)
+        Adjusted Rand index of each pair.
+    usable : ndarray of bool of shape (n_candidates,)
+        Whether all clusters asked for were found, each with a twentieth of an even share.
+    seconds : ndarray of shape (n_candidates,)
+        Processor time.
+    notes : list of str
+        First warning or the error of each; empty if all went well.
+    """
+
+    names: list
+    families: list
+    labels: np.ndarray
+    scores: dict
+    ranks: np.ndarray
+    agreement: np.ndarray
+    usable: np.ndarray
+    seconds: np.ndarray
+    notes: list
+
+    @property
+    def best(self):
+        """Name of the candidate of the best rank."""
+        return self.names[int(np.argmax(self.ranks))]
+
+    @property
+    def family_agreement(self):
+        """Mean agreement of usable candidates from different families."""
+        used = np.flatnonzero(self.usable)
+        families = [self.families[i] for i in used]
+        return agreement_between_families(self.agreement[np.ix_(used, used)], families)
+
+    def __str__(self):
+        width = max(len(name) for name in self.names)
+        header = f"{'':{width}}  rank" + "".join(f"{name:>12}" for name in self.scores)
+        lines = [header + "  sec.  remark"]
+        for i in np.argsort(-self.ranks, kind="stable"):
+            scores = "".join(f"{column[i]:12.3f}" for column in self.scores.values())
+            remark = ("" if self.usable[i] else "not used; ") + self.notes[i]
+            lines.append(
+                f"{self.names[i]:{width}}  {self.ranks[i]:4.2f}{scores} {self.seconds[i]:5.2f}"
+                f"  {remark[:60]}".rstrip()
+            )
+        agreement = self.family_agreement
+        lines.append(f"agreement across families {agreement:.2f}, {agreement_words(agreement)}")
+        return "\n".join(lines)
+
+    def to_dataframe(self):
+        """Table of the candidates, the best first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each candidate.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_dataframe needs pandas: pip install pandas") from error
+        columns = {"family": self.families, "rank": self.ranks, **self.scores}
+        columns |= {"usable": self.usable, "seconds": self.seconds, "note": self.notes}
+        table = pd.DataFrame(columns, index=pd.Index(self.names, name="candidate"))
+        return table.sort_values("rank", ascending=False, kind="stable")
+
+    def plot(self, ax=None):
+        """Draw how far the candidates agree.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : AgreementDisplay
+            The display, drawn.
+        """
+        from separatrix.plots import AgreementDisplay
+
+        return AgreementDisplay(self.agreement, self.names).plot(ax)
+
+
+def compare_clusterings(
+    X, estimators=None, *, n_clusters=2, n_jobs=None, random_state=None, on_candidate=None
+):
+    """Run clusterers on the same samples and score what they find, without labels.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    estimators : list of clusterers or dict of str to clusterer, default=None
+        Candidates; clones of them are fitted. Those of one class are a family. By default eleven
+        of this library and of scikit-learn.
+    n_clusters : int or None, default=2
+        Number of clusters that each is asked for; None leaves it to the estimators.
+    n_jobs : int, default=None
+        Candidates that run at the same time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the candidates that have no seed, and halves the samples for a score.
+    on_candidate : callable, default=None
+        Called after each candidate with its name, the number done and the number of all.
+
+    Returns
+    -------
+    comparison : Comparison
+        It prints as a table, the best candidate first.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_moons
+    >>> from separatrix import MaximumVolumeClustering, compare_clusterings
+    >>> X, _ = make_moons(200, noise=0.05, random_state=0)
+    >>> compare_clusterings(X, [KMeans(), MaximumVolumeClustering()], random_state=0).best
+    'MaximumVolumeClustering'
+    """
+    X = check_array(X, dtype=np.float64, ensure_min_samples=3)
+    if n_clusters is not None and not 1 <= n_clusters <= len(X):
+        raise ValueError(
+            f"n_clusters={n_clusters} must be at least 1 and at most n_samples={len(X)}."
+        )
+    if estimators is None:
+        if n_clusters is None:
+            raise ValueError("n_clusters=None needs estimators that know it; pass estimators.")
+        candidates = default_candidates(X, n_clusters)
+    else:
+        candidates = named_candidates(estimators)
+    if not candidates:
+        raise ValueError("estimators is empty: pass at least one clusterer.")
+    rng = check_random_state(random_state)
+    return _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate)
+
+
+def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
+    """Comparison of candidates, given as families and clusterers by name."""
+    labels, seconds, notes = run_candidates(
+        candidates, X, n_clusters=n_clusters, n_jobs=n_jobs, rng=rng, on_candidate=on_candidate
+    )
+    if all(note.startswith(FAILED) for note in notes):
+        raise ValueError(f"All {len(notes)} candidates failed; the first {notes[0]}")
+    usable = np.array([not is_degenerate(one, n_clusters or one.max() + 1) for one in labels])
+    scores = scores_of(X, labels, rng)
+    ranks = np.zeros(len(labels))
+    ranks[usable] = rank_sums(scores[:, usable])
+    return Comparison(
+        list(candidates),
+        [family for family, _ in candidates.values()],
+        labels,
+        dict(zip(SCORES, scores, strict=True)),
+        ranks,
+        agreement_matrix(labels),
+        usable,
+        seconds,
+        notes,
+    )
+
+
+# --- the vote of neighbours ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NeighborVote:
+    """Labels and vote shares of new samples, from the nearest samples that have them.
+
+    Neighbours weigh by their inverse squared distance, so that a sample that has a label keeps
+    it, unless there are equal ones with another.
+    """
+
+    search: NearestNeighbors
+    labels: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, X, labels, shares):
+        """Let samples vote."""
+        n_neighbors = min(N_VOTERS, len(X))
+        return cls(NearestNeighbors(n_neighbors=n_neighbors).fit(X), labels, shares)
+
+    def __call__(self, X):
+        """Labels and confidence of samples."""
+        distances, voters = self.search.kneighbors(X)
+        # what the distance of a sample to itself may be after rounding
+        nearest = np.sqrt(np.finfo(float).eps) * (1 + np.abs(X).max(axis=1, keepdims=True))
+        weights = 1 / np.maximum(distances, nearest) ** 2
+        weights /= weights.sum(axis=1, keepdims=True)
+        n_clusters = self.shares.shape[1]
+        votes = np.zeros((len(X), n_clusters))
+        for voter, weight in zip(voters.T, weights.T, strict=True):
+            votes[np.arange(len(X)), self.labels[voter]] += weight
+        labels = votes.argmax(axis=1)
+        confidence = np.einsum("ij,ij->i", weights, self.shares[voters, labels[:, None]])
+        return labels.astype(np.int32), np.minimum(confidence, 1.0)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Samples about their mean, in units of their spread, on the first principal components.
+
+    Place and unit matter to no candidate, only to rounding; many features matter to their time.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray | None
+    scale: float
+
+    @classmethod
+    def of(cls, X):
+        """Frame of samples."""
+        mean, axes = X.mean(axis=0), None
+        spread = float(np.abs(X - mean).max()) or 1.0  # its square might be too large
+        scale = spread * float(np.sqrt(np.mean(((X - mean) / spread) ** 2))) or 1.0
+        if X.shape[1] > MAX_FEATURES:
+            n_components = min(MAX_FEATURES, len(X))
+            pca = PCA(n_components, svd_solver="full").fit((X - mean) / scale)
+            axes = pca.components_.T
+        return cls(mean, axes, scale)
+
+    def __call__(self, X):
+        """Samples in this frame."""
+        placed = (X - self.mean) / self.scale
+        return placed if self.axes is None else placed @ self.axes
+
+
+# --- the number of clusters ---------------------------------------------------------------------
+
+
+def selection_curve(X, max_clusters, n_jobs, rng, task):
+    r"""Evidence for each number of clusters.
+
+    .. math:: e(k) = a(k) - \frac4k \min_m \mathrm{ncut}_m(k)
+
+    a is the agreement across five families of cheap candidates, ncut the normalised cut of the
+    graph of nearest neighbours, over k the mean share that clusters lose to others: clusters
+    should be found by most methods, and be apart.
+    """
+    rows = X[rng.permutation(len(X))[:CURVE_SAMPLES]]
+    curve = {}
+    for n_clusters in range(2, max(2, min(max_clusters, len(rows) // 4)) + 1):
+        step = task()
+        candidates = default_candidates(rows, n_clusters)
+        candidates = {name: candidates[name] for name in CURVE_CANDIDATES}
+        found = _compared(rows, candidates, n_clusters, n_jobs, rng)
+        lost = -found.scores["cut"][found.usable].max(initial=-n_clusters) / n_clusters
+        curve[n_clusters] = float(np.nan_to_num(found.family_agreement) - CUT_WEIGHT * lost)
+        step.close()
+    return curve
+
+
+def plausible_numbers(curve):
+    """Numbers of clusters whose evidence is near the most, the best first, at most three.
+
+    Of equal evidence the larger number comes first: its clusters can be joined.
+    """
+    ordered = sorted(curve, key=lambda k: (-round(curve[k], 2), -k))
+    return [k for k in ordered[:3] if curve[k] >= max(curve.values()) - PLAUSIBLE]
+
+
+def choice_words(plausible):
+    """How sure the choice of a number of clusters is, in words."""
+    best, *others = plausible
+    close = "no other number comes near"
+    if others:
+        close = f"{' and '.join(map(str, others))} can hardly be told from it"
+    return f"{best}: {close}. A guess: on data with known classes RIGHT are right."
+
+
+def one_cluster(n_samples):
+    """Comparison of nothing."""
+    none = np.zeros(1)
+    return Comparison(
+        ["one cluster"],
+        ["none"],
+        np.zeros((1, n_samples), dtype=np.int32),
+        dict.fromkeys(SCORES, none),
+        np.ones(1),
+        np.ones((1, 1)),
+        np.ones(1, dtype=bool),
+        none,
+        [""],
+    )
+
+
+# --- the estimator ------------------------------------------------------------------------------
+
+
+class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """Consensus of clusterers of different kinds, weighted by scores that need no labels.
+
+    Candidates of several families cluster the samples. Each is scored without labels, and the
+    better it ranks the more its vote counts; the families count alike. What most of them hold
+    together becomes a cluster. No rule finds the right clusters of all data: this one seldom does
+    much worse than the better of its candidates. `agreement_` says how far to trust it.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`.
+    tier : {"fast", "thorough"}, default="fast"
+        Eleven candidates, a second or two on 1,000 samples; or twenty, up to a minute on 2,000.
+    max_samples : int or None, default=None
+        Most samples that the candidates see, drawn at random; the others get their labels from
+        the nearest of these. None is 1,000 for the fast tier and 2,000 for the thorough one.
+    max_clusters : int, default=10
+        Most clusters that `n_clusters=None` chooses.
+    n_jobs : int, default=None
+        Candidates that run at the same time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and seeds the candidates; None draws the same ones each time.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, the largest cluster first; `predict` of the training data.
+    agreement_ : float
+        Mean adjusted Rand index of candidates from different families: the number to look at
+        first. It is a sign of structure that methods reproduce, no proof that it is the one you
+        look for; nan for one cluster.
+    agreement_words_ : str
+        The same in words.
+    confidence_ : ndarray of shape (n_samples,)
+        Share of the families' votes that each sample's cluster got. A vote share, no probability.
+    candidates_ : Comparison
+        The candidates on the samples that they saw.
+    best_candidate_ : str
+        Name of the candidate of the best rank.
+    best_candidate_labels_ : ndarray of shape (n_samples,)
+        Its labels, extended to all samples in the same way; often as good as the consensus.
+    n_clusters_ : int
+        Number of clusters.
+    selection_curve_ : dict of int to float
+        Evidence for each number of clusters, for `n_clusters=None`.
+    plausible_n_clusters_ : list of int
+        Numbers of clusters that are hard to tell from the best, the best first.
+    n_clusters_words_ : str
+        How sure the choice is, in words.
+    sample_indices_ : ndarray of int
+        Samples that the candidates saw.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    compare_clusterings : The candidates side by side, or your own.
+
+    Notes
+    -----
+    Candidates use distances as they are: scale features first if their units differ. More than
+    50 features are replaced by 50 principal components. New samples, and those beyond
+    `max_samples`, get the label that their five nearest samples vote for by inverse squared
+    distance, since a consensus may have any shape.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from separatrix import AutoClustering
+    >>> X, _ = make_blobs(150, centers=[[0, 0], [0, 9], [9, 0]], random_state=0)
+    >>> model = AutoClustering().fit(X)
+    >>> model.n_clusters_
+    3
+    >>> model.agreement_words_
+    'strong: methods of different kinds find nearly the same clusters'
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "tier": [StrOptions({"fast", "thorough"})],
+        "max_samples": [Interval(Integral, 2, None, closed="left"), None],
+        "max_clusters": [Interval(Integral, 2, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        tier="fast",
+        max_samples=None,
+        max_clusters=10,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.tier = tier
+        self.max_samples = max_samples
+        self.max_clusters = max_clusters
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Run the candidates and let them vote.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        asked = 2 if self.n_clusters is None else self.n_clusters
+        most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
+        if min(len(X), most) < asked:
+            raise ValueError(
+                f"n_samples={len(X)} and max_samples={most} should be >= n_clusters={asked}; ask "
+                "for fewer clusters or pass more samples."
+            )
+        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        progress = _ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
+        # 1) what the candidates see
+        self.sample_indices_ = np.sort(rng.permutation(len(X))[:most])
+        self._frame = Frame.of(X[self.sample_indices_])
+        rows = self._frame(X[self.sample_indices_])
+        # 2) how many clusters
+        self.n_clusters_ = self._chosen_n_clusters(rows, progress, rng)
+        # 3) the candidates and their consensus
+        self.candidates_ = self._candidates(rows, progress, rng)
+        consensus, shares = self._consensus(rng)
+        self.agreement_ = self.candidates_.family_agreement
+        self.agreement_words_ = agreement_words(self.agreement_)
+        # 4) all samples
+        self._vote = NeighborVote.of(rows, consensus, shares)
+        self.labels_, self.confidence_ = self._voted(X, self._vote)
+        if len(np.unique(self.labels_)) < self.n_clusters_:
+            warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=2)
+        self.best_candidate_ = self.candidates_.best
+        best = self.candidates_.labels[int(np.argmax(self.candidates_.ranks))]
+        self.best_candidate_labels_, _ = self._voted(X, replace(self._vote, labels=best))
+        progress.close()
+        return self
+
+    def predict(self, X):
+        """Cluster of each sample, by the vote of its nearest training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Clusters.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self._voted(X, self._vote)[0]
+
+    def _chosen_n_clusters(self, rows, progress, rng):
+        """The number of clusters asked for, or the one with the most evidence."""
+        for name in ("selection_curve_", "plausible_n_clusters_", "n_clusters_words_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if self.n_clusters is not None:
+            return self.n_clusters
+        self.selection_curve_ = selection_curve(
+            rows, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)
+        )
+        self.plausible_n_clusters_ = plausible_numbers(self.selection_curve_)
+        self.n_clusters_words_ = choice_words(self.plausible_n_clusters_)
+        return self.plausible_n_clusters_[0]
+
+    def _candidates(self, rows, progress, rng):
+        if self.n_clusters_ == 1:
+            return one_cluster(len(rows))
+        return _compared(
+            rows,
+            default_candidates(rows, self.n_clusters_, self.tier),
+            self.n_clusters_,
+            self.n_jobs,
+            rng,
+            lambda *_: progress.subtask("candidate", 0).close(),
+        )
+
+    def _consensus(self, rng):
+        """Labels that the candidates elect, the largest cluster first, and their vote shares."""
+        found = self.candidates_
+        used = np.flatnonzero(found.usable)
+        if len(used) == 0:  # a poor answer rather than none
+            used = np.arange(len(found.names))
+        labels, families = found.labels[used], [found.families[i] for i in used]
+        weights = consensus_weights(found.ranks[used], families)
+        elected = consensus_labels(labels, weights, self.n_clusters_, rng)
+        sizes = np.bincount(elected, minlength=self.n_clusters_)
+        elected = renumbered(elected, _order_of_clusters(elected, sizes))
+        votes = vote_shares(elected, labels, family_weights(families), self.n_clusters_)
+        return elected, votes
+
+    def _voted(self, X, vote):
+        """Labels and confidence of samples."""
+        slices = row_slices(X, width=N_VOTERS * (2 + self.n_clusters_))
+        parts = [vote(self._frame(X[rows])) for rows in slices]
+        labels, confidence = zip(*parts, strict=True)
+        return np.concatenate(labels), np.concatenate(confidence)

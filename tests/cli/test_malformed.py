@@ -1,0 +1,163 @@
+"""Files that cannot be used: one line that says what and where, exit code 2, nothing written."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from separatrix.cli import main, reading
+
+TABLE = "age,city,pay\n" + "".join(f"{20 + i},{'xyz'[i % 3]},{i}.5\n" for i in range(30))
+SEPARATION = ["-k", "2", "-m", "separation"]
+
+
+def refusal(arguments, capfd):
+    """The one line on standard error of a command that is refused."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    printed = capfd.readouterr()
+    assert stopped.value.code == 2
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    return line
+
+
+def test_the_table_itself_is_sound(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(TABLE)
+    with pytest.raises(SystemExit) as stopped:
+        main(["cluster", str(path), *SEPARATION, "--out", str(tmp_path / "labels.csv")])
+    assert stopped.value.code == 0
+    assert len((tmp_path / "labels.csv").read_text().splitlines()) == 31
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "the file is empty"),
+        ("age,pay\n", "no rows of data"),
+        ("age,pay\n1,2\n", "1 row of data; clustering needs at least 2"),
+        (TABLE.replace("25,z,5.5", "25,z"), "line 7: 2 fields where the header has 3"),
+        (TABLE.replace("25,z,5.5", "25,z,5.5,7"), "line 7: 4 fields where the header has 3"),
+        (TABLE.replace("age", "pay"), "header: two columns are called 'pay'"),
+        (TABLE.replace("age", ""), "header: column 1 has no name"),
+        (TABLE.replace("27,y,7.5", "27,y,many"), "line 9, column 'pay': 'many' is not a number"),
+        (TABLE.replace("27,y,7.5", "27,y,"), "line 9, column 'pay': the value is missing"),
+        (TABLE.replace("27,y", "27,?"), "line 9, column 'city': the value is missing"),
+        (TABLE.replace("27,y", "NA,y"), "line 9, column 'age': .*missing, as 1 of .*--impute"),
+        (TABLE.replace("27,y,7.5", "27,y,inf"), "line 9, column 'pay': inf is infinite"),
+        ("1,2\n3,4\n5,6\n", "line 1 has only numbers"),
+        ("day\n2024-01-01\n2024-01-02\n", "'day' holds date32"),
+        ("word\nsame\nsame\n", "'word' holds the same text"),
+        (TABLE.encode().replace(b"27,y", b"27,\xe9"), "line 9: byte 0xe9 is not UTF-8"),
+        (TABLE.encode().replace(b"city", b"cit\xe9"), "line 1: byte 0xe9 is not UTF-8"),
+        (TABLE.encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+        (b"a,b\n\x00\x01,\x02\n", "NUL bytes"),
+        (b"PAR1 but no Parquet", "."),
+        (b"PK\3\4 but no archive", "not a zip file"),
+    ],
+)
+def test_malformed_files(tmp_path, capfd, content, said):
+    path = tmp_path / "data.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    outputs = ["--out", tmp_path / "labels.csv", "--model", tmp_path / "model.skops"]
+    line = refusal(["cluster", path, *SEPARATION, *outputs], capfd)
+    assert line.startswith(f"separatrix: {path}: ")
+    assert re.search(said, line)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_quoted_line_break_counts_as_a_line(tmp_path, capfd):
+    path = tmp_path / "data.csv"
+    path.write_text('a,b\n1,"x\ny"\n2,z\n,z\n')
+    assert "line 5, column 'a'" in refusal(["cluster", path, *SEPARATION], capfd)
+
+
+def small_machine(monkeypatch, gigabytes):
+    sizes = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": gigabytes * 10**9}
+    monkeypatch.setattr(reading.os, "sysconf", sizes.__getitem__)
+
+
+def no_reading(*arguments):
+    raise AssertionError("it was read")
+
+
+def test_ten_gigabytes_of_sparse_text_are_refused_unread(tmp_path, capfd, monkeypatch):
+    path = tmp_path / "data.csv"
+    with open(path, "wb") as file:
+        file.write(b"a,b,c,d\n" + b"0,0,0,0\n" * 200_000)
+        file.truncate(10 * 10**9)
+    small_machine(monkeypatch, 32)
+    monkeypatch.setattr(reading.pyarrow.csv, "read_csv", no_reading)
+    line = refusal(["cluster", path, *SEPARATION], capfd)
+    # one value in two bytes, of each of which three copies of eight bytes are kept
+    assert "needs about 120 GB of memory where this machine has 32 GB; pick --columns" in line
+    # a quarter of the columns needs a quarter of the memory
+    with pytest.raises(AssertionError, match="it was read"):
+        main(["cluster", str(path), *SEPARATION, "--columns", "a"])
+
+
+def test_binary_files_are_measured_before_they_are_unpacked(tmp_path, capfd, monkeypatch):
+    zeros = np.zeros((1_000_000, 2))
+    np.savez_compressed(tmp_path / "data.npz", X=zeros)
+    pyarrow.parquet.write_table(pa.table({"a": zeros[:, 0]}), tmp_path / "data.parquet")
+    small_machine(monkeypatch, 0)
+    monkeypatch.setattr(reading.np, "load", no_reading)
+    monkeypatch.setattr(reading.pyarrow.parquet.ParquetFile, "read", no_reading)
+    assert "about 0.048 GB" in refusal(["cluster", tmp_path / "data.npz", *SEPARATION], capfd)
+    assert "about 0.024 GB" in refusal(["cluster", tmp_path / "data.parquet", *SEPARATION], capfd)
+
+
+def test_arrays_that_are_no_table(tmp_path, capfd):
+    path = tmp_path / "data.npz"
+    np.savez(path, a=np.zeros((3, 2)), b=np.zeros((3, 2)))
+    assert "needs one matrix, or one called X" in refusal(["cluster", path, *SEPARATION], capfd)
+    np.savez(path, X=np.zeros((3, 2)), feature_names=["a"])
+    assert "1 feature_names for 2 columns" in refusal(["cluster", path, *SEPARATION], capfd)
+    np.savez(path, X=np.array([[{}, {}]]))  # objects, which only pickle can load
+    assert "allow_pickle" in refusal(["cluster", path, *SEPARATION], capfd)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--columns", "age,wage"], "there is no column 'wage'; there are age, city, pay"),
+        (["--id-column", "name"], "there is no column 'name'"),
+        (["--method", "magic"], "there is no method 'magic'; there are .*separation"),
+        (["--set", "speed=9"], "separation has no such parameter; it has coef0, .*n_clusters"),
+        (["--set", "reg=-1"], "separation: .*'reg'"),
+        (["-k", "31"], "separation: n_samples=30 should be >= n_clusters=31"),
+        (["--out", "{folder}"], "not a file with write permission"),
+        (["--out", "{folder}/none/labels.csv"], "cannot be written: No such file"),
+        (["--out", "{folder}/data.csv/labels.csv"], "cannot be written: Not a directory"),
+        (["--out", "{folder}/data.csv"], "the output would overwrite the input"),
+        (["--report", "{folder}/x", "--model", "{folder}/x"], "two outputs have this name"),
+    ],
+)
+def test_options_that_cannot_work(tmp_path, capfd, options, said):
+    path = tmp_path / "data.csv"
+    path.write_text(TABLE)
+    options = [option.format(folder=tmp_path) for option in options]
+    outputs = ["--out", tmp_path / "labels.csv"]
+    line = refusal(["cluster", path, *SEPARATION, *outputs, *options], capfd)
+    assert re.search(said, line)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == TABLE
+
+
+def test_files_that_are_not_there(tmp_path, capfd):
+    path = tmp_path / "data.csv"
+    assert f"{path}: No such file" in refusal(["cluster", path, *SEPARATION], capfd)
+    assert f"{tmp_path}: Is a directory" in refusal(["cluster", tmp_path, *SEPARATION], capfd)
+    path.write_text(TABLE)
+    assert "x.skops: No such file" in refusal(["predict", path, "x.skops"], capfd)
+    assert "separation needs a number" in refusal(["cluster", path, "-m", "separation"], capfd)
+
+
+def test_ids_are_not_overwritten(tmp_path, capfd):
+    path = tmp_path / "data.csv"
+    path.write_text(TABLE.replace("city", "cluster"))
+    line = refusal(["cluster", path, *SEPARATION, "--id-column", "cluster"], capfd)
+    assert "has the name of an output; rename it" in line

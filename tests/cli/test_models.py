@@ -1,0 +1,188 @@
+"""Model files: the same labels in another process, and refusal of what cannot be trusted."""
+
+import io
+import json
+import subprocess
+import sys
+import warnings
+import zipfile
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.pipeline import Pipeline
+
+import separatrix
+from separatrix.cli import Refusal, main, models
+from separatrix.cli.methods import make_estimator, methods
+
+X = make_blobs(60, centers=3, random_state=1)[0]
+
+
+def pipeline(method="separation", n_clusters=2):
+    with warnings.catch_warnings():  # some methods do not converge on so little
+        warnings.simplefilter("ignore")
+        return Pipeline([("estimator", make_estimator(method, n_clusters, [], 0).fit(X))])
+
+
+def save(path, method="separation", **card):
+    models.save_model(path, "passthrough", pipeline(method)[-1], {"method": method, **card})
+    return path
+
+
+def repacked(path, changes, *, sealed=True):
+    """The archive with members changed, and a checksum that fits unless it is not `sealed`."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()} | changes
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            if name != models.CHECKSUM or not sealed:
+                archive.writestr(name, content)
+        if sealed:
+            archive.writestr(models.CHECKSUM, models._digest(archive))
+    return path
+
+
+def test_every_method_survives_saving(tmp_path):
+    for method in methods():
+        loaded, card = models.load_model(save(tmp_path / "model.skops", method))
+        np.testing.assert_array_equal(loaded.predict(X), pipeline(method).predict(X))
+        assert card["method"] == method
+        assert card["versions"]["separatrix"] == separatrix.__version__
+
+
+def test_another_process_predicts_the_same_labels(tmp_path):
+    colors = np.array(["red", "green", "blue"])[np.arange(60) % 3]
+    rows = [f"{a},{color},{b}" for (a, b), color in zip(X, colors, strict=True)]
+    (tmp_path / "data.csv").write_text("\n".join(["a,color,b", *rows]) + "\n")
+    program = [sys.executable, "-c", "from separatrix.cli import main; main()"]
+    for command in (
+        "cluster {0}/data.csv -k 3 -m separation -o {0}/labels.csv --model {0}/model.skops",
+        "predict {0}/data.csv {0}/model.skops -o {0}/again.csv",
+    ):
+        subprocess.run([*program, *command.format(tmp_path).split()], check=True)
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "labels.csv").read_text()
+    # columns in another order, one more of them, and fewer rows
+    shuffled = [f"{X[i, 1]},{i},{colors[i]},{X[i, 0]}" for i in range(7)]
+    (tmp_path / "data.csv").write_text("\n".join(["b,more,color,a", *shuffled]) + "\n")
+    subprocess.run([*program, *command.format(tmp_path).split()], check=True)
+    expected = (tmp_path / "labels.csv").read_text().splitlines()[:8]
+    assert (tmp_path / "again.csv").read_text().splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,color\n1,red\n", "there is no column 'b'"),
+        ("a,color,b\n1,pink,2\n", "line 2, column 'color': 'pink' is none of its categories"),
+        ("a,color,b\n1,red,two\n", "line 2, column 'b': 'two' is not a number"),
+        ("a,color,b\n1,red,2024-01-01\n", "column 'b' holds date32"),
+        ("a,color,b\n1,red,\n", "line 2, column 'b': the value is missing.*without --impute"),
+    ],
+)
+def test_tables_that_the_model_does_not_take(tmp_path, capfd, text, said):
+    rows = [f"{a},{'red' if i % 2 else 'blue'},{b}" for i, (a, b) in enumerate(X)]
+    (tmp_path / "data.csv").write_text("\n".join(["a,color,b", *rows]) + "\n")
+    (tmp_path / "new.csv").write_text(text)
+    model, out = str(tmp_path / "model.skops"), str(tmp_path / "labels.csv")
+    commands = [
+        ["cluster", "data.csv", "-k", "2", "-m", "separation", "--out", "", "--model", model],
+        ["predict", "new.csv", model, "--out", out],
+    ]
+    for command, code in zip(commands, (0, 2), strict=True):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([command[0], str(tmp_path / command[1]), *command[2:]])
+        assert stopped.value.code == code
+    (line,) = capfd.readouterr().err.splitlines()
+    assert pytest.raises(Refusal, match=said).matches(Refusal(line))
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_model_that_imputes_takes_missing_values(tmp_path):
+    rows = [f"{a},{b}" for a, b in X]
+    (tmp_path / "data.csv").write_text("\n".join(["a,b", ",1", *rows]) + "\n")
+    model, out = str(tmp_path / "model.skops"), tmp_path / "labels.csv"
+    options = ["-k", "2", "-m", "separation", "--out", "", "--impute", "mean", "--model", model]
+    with pytest.raises(SystemExit):
+        main(["cluster", str(tmp_path / "data.csv"), *options])
+    mean = float(X[:, 0].mean())
+    (tmp_path / "data.csv").write_text(f"a,b\n,3\n{mean!r},3\n")
+    with pytest.raises(SystemExit):
+        main(["predict", str(tmp_path / "data.csv"), model, "--out", str(out)])
+    first, second = out.read_text().splitlines()[1:]
+    assert first.split(",")[1] == second.split(",")[1]
+
+
+def test_damage_is_told_by_the_checksum(tmp_path):
+    path = save(tmp_path / "model.skops")
+    with zipfile.ZipFile(path) as archive:
+        card = json.loads(archive.read(models.CARD))
+    changed = json.dumps({**card, "method": "margin"}).encode()
+    with pytest.raises(Refusal, match="wrong checksum"):
+        models.load_model(repacked(path, {models.CARD: changed}, sealed=False))
+
+
+def test_flipped_bits_are_told(tmp_path):
+    path = save(tmp_path / "model.skops")
+    content = path.read_bytes()
+    for position in np.linspace(0, len(content) - 1, 60).astype(int):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x55
+        path.write_bytes(damaged)
+        try:
+            loaded, _ = models.load_model(path)
+        except Refusal:
+            continue
+        # a bit of the archive that holds no content, such as a date
+        np.testing.assert_array_equal(loaded.predict(X), pipeline().predict(X))
+
+
+def test_foreign_types_are_refused_unloaded(tmp_path, monkeypatch):
+    skops = models._skops()
+    monkeypatch.setattr(skops, "loads", None)  # not even called
+    path = save(tmp_path / "model.skops")
+    payload = skops.dumps(Pipeline([("estimator", Fraction(1, 2))]))
+    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+        foreign = {name: archive.read(name) for name in archive.namelist()}
+    with pytest.raises(Refusal, match=r"untrusted types: fractions\.Fraction"):
+        models.load_model(repacked(path, foreign))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "separatrix.cli.models.Path",  # a class that is only imported there
+        "separatrix.cli.models.save_model",  # a function
+        "separatrix.cli.models.os.system",
+        "separatrix.nothing.Here",
+        "separatrixer.base.BaseClustering",
+        "os.system",
+    ],
+)
+def test_only_classes_of_the_library_are_its_own(tmp_path, name):
+    path = save(tmp_path / "model.skops")
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read("schema.json").decode()
+    module, _, attribute = name.rpartition(".")
+    schema = schema.replace("separatrix.criteria.separation", module)
+    schema = schema.replace("MaximinSeparationClustering", attribute)
+    with pytest.raises(Refusal, match=f"untrusted types: {name}"):
+        models.load_model(repacked(path, {"schema.json": schema.encode()}))
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    with pytest.raises(Refusal, match="No such file"):
+        models.load_model(path)
+    path.write_bytes(b"no archive")
+    with pytest.raises(Refusal, match="not a model file"):
+        models.load_model(path)
+    path.write_bytes(models._skops().dumps(pipeline()))
+    with pytest.raises(Refusal, match="not a model that separatrix saved"):
+        models.load_model(path)
+    with pytest.raises(Refusal, match="from a newer separatrix"):
+        models.load_model(save(path, format=2))
+    with pytest.raises(Refusal, match="not a model file, or damaged"):
+        models.load_model(repacked(save(path), {models.CARD: b"[]"}))

@@ -1,0 +1,618 @@
+"""The report: its numbers against other ways to get them, its page in a real browser."""
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import shutil
+import warnings
+from html.parser import HTMLParser
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from scipy.stats import norm
+from sklearn.base import is_clusterer
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import separatrix
+from separatrix import (
+    KernelKMeans,
+    LDAKMeans,
+    MaximinSeparationClustering,
+    MaximumMarginClustering,
+    MaximumVolumeClustering,
+)
+from separatrix.consensus import agreement_words
+from separatrix.metrics import separation_probability_score
+from separatrix.report import pages, write_report
+from separatrix.selection import Comparison
+
+CLUSTERERS = [
+    getattr(separatrix, name)
+    for name in separatrix.__all__
+    if isinstance(getattr(separatrix, name), type) and is_clusterer(getattr(separatrix, name)())
+]
+IRIS = load_iris(as_frame=True).data
+ATTACK = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'&{}$x"
+SECTIONS = [
+    "summary",
+    "projection",
+    "sizes",
+    "quality",
+    "explanation",
+    "nearest",
+    "making",
+    "loading",
+]
+
+
+class Page(HTMLParser):
+    """Tags, attributes, tables and text of a page; complains of tags that are not closed."""
+
+    VOID = {"meta", "link", "input", "br", "img"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.tables, self.texts = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+        self.text = " ".join(" ".join(self.texts).split())
+        self.data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+        if "td" in self.open or "th" in self.open:
+            self.tables[-1][-1][-1] += data
+
+    def table(self, *head):
+        """Rows of the table whose first headings are these, by their first cell."""
+        (found,) = (rows for rows in self.tables if rows[0][: len(head)] == list(head))
+        return {row[0]: row[1:] for row in found[1:]}
+
+    def ids(self):
+        return [attrs["id"] for tag, attrs in self.tags if tag == "section"]
+
+
+def report(estimator, X, folder, **kwargs):
+    path = write_report(estimator, X, folder / "report.html", **kwargs)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def fitted(estimator, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(X)
+
+
+@pytest.fixture(scope="module")
+def iris_model():
+    return MaximinSeparationClustering(2).fit(IRIS)
+
+
+def comparison(X=IRIS):
+    """What a comparison of four clusterings has to tell, by names that need escaping."""
+    labels = np.array(
+        [
+            (MaximinSeparationClustering(3).fit_predict(X) + 1) % 3,
+            MaximumMarginClustering(3, random_state=0).fit_predict(X),
+            LDAKMeans(3).fit_predict(X),
+            LDAKMeans(2).fit_predict(X),
+        ]
+    )
+    agreement = np.array([[adjusted_rand_score(a, b) for b in labels] for a in labels])
+    return Comparison(
+        names=["separation", "margin", "means <b>three</b>", "means, two"],
+        families=["separation", "margin", "means", "means"],
+        labels=labels,
+        scores={"neighbors": np.array([0.8, 0.9, 0.7, 0.6])},
+        ranks=np.array([0.75, 1.0, 0.5, 0.25]),
+        agreement=agreement,
+        usable=np.array([True, True, True, False]),
+        seconds=np.zeros(4),
+        notes=["", "", "it <i>warned</i>", ""],
+    )
+
+
+# --- what every report is -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+@pytest.mark.parametrize("clusterer", CLUSTERERS)
+def test_every_clusterer_has_a_report(clusterer, n_clusters, tmp_path):
+    X = IRIS.iloc[::3]
+    model = fitted(clusterer(n_clusters), X)
+    page = report(model, X, tmp_path)
+    assert page.ids() == SECTIONS
+    sizes = {f"cluster {c}": f"{size}" for c, size in enumerate(np.bincount(model.labels_))}
+    assert {name: row[0] for name, row in page.table("cluster", "rows").items()} == sizes
+    assert page.data["labellings"] == [["", model.labels_.tolist()]]
+
+
+def test_file_loads_nothing_and_runs_one_script(iris_model, tmp_path):
+    path = write_report(iris_model, IRIS, tmp_path / "report.html")
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    for _, attributes in page.tags:
+        assert not {"src", "style", "onload", "onclick"} & set(attributes)
+        assert attributes.get("href", "#").startswith(("#", "data:"))
+    policy = page.tags[[tag for tag, _ in page.tags].index("link") - 1][1]["content"]
+    for kind, tag in (("script", "<script>"), ("style", "<style>")):
+        (content,) = re.findall(f"{tag}(.*?)</{kind}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_same_input_gives_the_same_file(tmp_path):
+    X = np.random.default_rng(0).normal(size=(3500, 4))
+    model = MaximinSeparationClustering(2).fit(X)
+    texts = [write_report(model, X, tmp_path / name).read_bytes() for name in "ab"]
+    assert texts[0] == texts[1]
+    page = Page(texts[0].decode())
+    rows = [int(row) for row in page.data["tips"][0][1]]
+    assert len(page.data["points"]) == len(set(rows)) == 3000
+    assert page.data["labellings"][0][1] == model.labels_[rows].tolist()
+
+
+@pytest.mark.parametrize("scheme", ["estimator", "comparison"])
+def test_everything_is_escaped(scheme, tmp_path):
+    class Hostile(MaximinSeparationClustering):
+        pass
+
+    Hostile.__name__ = ATTACK
+    X = pd.DataFrame(IRIS.to_numpy(), columns=[f"{ATTACK}{j}" for j in range(4)])
+    X.index = [f"{ATTACK}{i}" for i in range(len(X))]
+    model = Hostile(2).fit(X) if scheme == "estimator" else comparison(X)
+    page = report(model, X, tmp_path, title=ATTACK, model_path=ATTACK)
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("script") == 2
+    assert not {"img", "b", "i"} & set(tags)
+    (title,) = re.findall("<title>(.*?)</title>", (tmp_path / "report.html").read_text())
+    assert html.unescape(title) == ATTACK
+    assert any(f"{ATTACK}0" in name for name, _ in page.data["tips"])
+
+
+def test_file_is_replaced_at_once_or_not_at_all(iris_model, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(*args):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(OSError, match="disk full"):
+            write_report(iris_model, IRIS, path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    assert write_report(iris_model, IRIS, str(path)) == path
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(FileNotFoundError):
+        write_report(iris_model, IRIS, tmp_path / "missing" / "report.html")
+
+
+# --- the numbers --------------------------------------------------------------------------------
+
+
+def shown(number):
+    """A number as tables show it."""
+    return f"{number:.3g}"
+
+
+def test_features_are_explained_by_means_variances_and_weights(iris_model, tmp_path):
+    labels = iris_model.labels_
+    rows = report(iris_model, IRIS, tmp_path).table("feature", "weight", "towards")
+    means = IRIS.groupby(labels).mean()
+    residuals = IRIS - means.loc[labels].to_numpy()
+    explained = 1 - residuals.var(ddof=0) / IRIS.var(ddof=0)
+    weights = iris_model.coef_[0] * IRIS.std(ddof=0)
+    shares = abs(weights) / abs(weights).sum()
+    assert list(rows) == list(shares.sort_values(ascending=False).index)
+    for name, (weight, towards, told, *cells) in rows.items():
+        assert float(weight.rstrip("%")) == pytest.approx(100 * shares[name], abs=0.5)
+        assert towards == f"cluster {int(weights[name] > 0)}"
+        assert float(told.rstrip("%")) == pytest.approx(100 * explained[name], abs=0.5)
+        assert cells == [shown(mean) for mean in means[name]]
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_nearest_rows_are_those_of_the_smallest_lead(n_clusters, tmp_path):
+    model = MaximinSeparationClustering(n_clusters).fit(IRIS)
+    scores = model.decision_function(IRIS)
+    scores = scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
+    order = np.sort(scores, axis=1)
+    leads = order[:, -1] - order[:, -2]
+    others = np.argsort(scores, axis=1)[:, -2]
+    rows = report(model, IRIS, tmp_path).table("row", "cluster")
+    nearest = np.argsort(leads)[:12]
+    assert list(rows) == [str(row) for row in nearest]
+    for row in nearest:
+        cluster, other, lead, *_ = rows[str(row)]
+        assert cluster == f"cluster {model.labels_[row]}"
+        assert other == f"cluster {others[row]}"
+        assert lead == shown(leads[row])
+
+
+def test_quality_is_the_metric(iris_model, tmp_path):
+    page = report(iris_model, IRIS, tmp_path)
+    rows = page.table("measure", "value")
+    score = separation_probability_score(IRIS, iris_model.labels_)
+    assert rows["separation score, at reg=0.1"] == [shown(score)]
+    assert rows["iterations"] == [str(iris_model.n_iter_)]
+    assert f"separation score is {score:.2f}" in page.text
+
+
+def test_a_halved_cloud_scores_what_the_report_says(tmp_path):
+    X = np.column_stack([norm.ppf((np.arange(4000) + 0.5) / 4000), np.tile([-1.0, 1.0], 2000)])
+    labels = (X[:, 0] > 0).astype(int)
+    score = separation_probability_score(X[:, :1], labels)
+    assert score == pytest.approx(pages.HALVED_CLOUD, abs=2e-3)
+    cloud = np.random.default_rng(0).normal(size=(600, 2))
+    page = report(MaximinSeparationClustering(2).fit(cloud), cloud, tmp_path)
+    assert "no sign of two groups" in page.text
+    apart = np.vstack([cloud, cloud + 20])
+    page = report(MaximinSeparationClustering(2).fit(apart), apart, tmp_path)
+    assert "no sign of two groups" not in page.text
+
+
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_line_parts_the_clusters(n_features, tmp_path):
+    X = IRIS.iloc[:, :n_features]
+    model = MaximinSeparationClustering(2).fit(X)
+    data = report(model, X, tmp_path).data
+    a, b, c = data["line"]
+    sides = np.array(data["points"]) @ [a, b] + c
+    np.testing.assert_allclose(sides, model.decision_function(X), atol=1e-5)
+
+
+def test_no_line_for_a_curved_boundary(tmp_path):
+    model = KernelKMeans(2, kernel="rbf").fit(IRIS)
+    page = report(model, IRIS, tmp_path)
+    assert page.data["line"] is None
+    assert page.table("feature", "explained")
+
+
+def test_what_looks_wrong_is_told(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = MaximinSeparationClustering(2).fit(X, cannot_link=[[0, 1], [2, 3], [4, 5], [6, 7]])
+    n_moved = int((model.labels_ != model.predict(X)).sum())
+    assert n_moved > 0
+    assert f"In {n_moved} row" in report(model, X, tmp_path).text
+    with pytest.warns(ConvergenceWarning):
+        model = MaximinSeparationClustering(2, max_iter=1).fit(X)
+    assert "may not have converged" in report(model, X, tmp_path).text
+
+
+def test_consensus_facts_are_told(iris_model, tmp_path):
+    model = MaximinSeparationClustering(2).fit(IRIS)
+    model.agreement_, model.agreement_words_ = 0.91, "trust <it>"
+    model.confidence_ = np.linspace(0, 1, len(IRIS))
+    model.best_candidate_, model.duality_gap_ = "margin", 0.0125
+    page = report(model, IRIS, tmp_path)
+    rows = page.table("measure", "value")
+    assert rows["best single candidate"] == ["margin"]
+    assert rows["duality gap of the method"] == ["0.0125"]
+    assert rows["rows with a confidence of 0.95 or more"] == ["5.3%"]
+    assert "0.91 on average: trust <it>" in page.text
+    assert [name for name, _ in page.data["tips"][1:3]] == ["lead", "confidence"]
+
+
+# --- what goes in -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form",
+    [np.asarray, sp.csr_array, sp.csr_matrix, pl.from_pandas, lambda X: X.to_numpy().tolist()],
+)
+def test_forms_of_data_give_the_same_report(form, tmp_path):
+    names = [f"column {j}" for j in range(4)]
+    expected = report(
+        MaximinSeparationClustering(2).fit(IRIS), IRIS, tmp_path, feature_names=names
+    )
+    X = form(IRIS)
+    page = report(MaximinSeparationClustering(2).fit(X), X, tmp_path, feature_names=names)
+    for head in (("feature", "weight"), ("row", "cluster")):
+        assert page.table(*head) == expected.table(*head)
+    np.testing.assert_allclose(page.data["points"], expected.data["points"], atol=1e-6)
+
+
+def test_rows_and_columns_keep_their_names(iris_model, tmp_path):
+    X = IRIS.set_axis([f"plant {i}" for i in range(len(IRIS))], axis=0)
+    page = report(iris_model, X, tmp_path)
+    assert set(page.table("row", "cluster")) <= set(X.index)
+    assert set(page.table("feature", "weight")) == set(IRIS.columns)
+    assert page.data["tips"][0] == ["row", list(X.index)]
+
+
+def test_other_rows_than_those_of_the_fit_are_predicted(iris_model, tmp_path):
+    X = IRIS.iloc[5:60]
+    page = report(iris_model, X, tmp_path)
+    assert page.data["labellings"][0][1] == iris_model.predict(X).tolist()
+
+
+def test_pipeline_that_scales_is_explained_in_the_units_of_the_data(tmp_path):
+    model = make_pipeline(StandardScaler(), MaximinSeparationClustering(2)).fit(IRIS)
+    page = report(model, IRIS, tmp_path)
+    means = IRIS.groupby(model[-1].labels_).mean()
+    for name, row in page.table("feature", "weight").items():
+        assert row[-2:] == [shown(mean) for mean in means[name]]
+    assert "Parameters of StandardScaler, step standardscaler" in page.text
+    renamed = report(model, IRIS, tmp_path, feature_names=list("abcd"))
+    assert set(renamed.table("feature", "weight")) == set("abcd")
+
+
+def test_pipeline_that_makes_other_columns_names_them(tmp_path):
+    model = make_pipeline(PCA(3), MaximinSeparationClustering(2)).fit(IRIS)
+    assert set(report(model, IRIS, tmp_path).table("feature")) == {"pca0", "pca1", "pca2"}
+    texts = ["red wine dry", "red wine sweet", "white bread", "white bread fresh", "rye bread"]
+    model = make_pipeline(TfidfVectorizer(), KernelKMeans(2, kernel="linear")).fit(texts)
+    assert "wine" in report(model, texts, tmp_path).table("feature")
+
+
+def test_precomputed_kernel_has_no_features_to_show(tmp_path):
+    X = IRIS.to_numpy()[::3]
+    model = KernelKMeans(2, kernel="precomputed").fit(X @ X.T)
+    page = report(model, X @ X.T, tmp_path)
+    assert page.data.keys() == {"clusters", "markers"}
+    assert page.text.count("there are no features to show") == 2
+    assert len(page.table("row", "cluster")) == 12
+
+
+def test_one_feature_and_labels_alone_will_do(tmp_path):
+    X = IRIS[["petal length (cm)"]]
+    page = report(MaximinSeparationClustering(2).fit(X), X, tmp_path)
+    assert page.data["axes"] == ["petal length (cm)", "row"]
+    page = report(AgglomerativeClustering(3).fit(IRIS), IRIS, tmp_path)
+    assert "No scores are known here" in page.text
+    assert page.data["axes"][0].startswith("leading principal component")
+
+
+def test_rows_that_are_all_equal_have_no_separation(tmp_path):
+    X = np.ones((20, 3))
+    page = report(AgglomerativeClustering(2).fit(X), X, tmp_path)
+    assert "separation score, at reg=0.1" not in page.text
+    assert np.isfinite(page.data["points"]).all()
+
+
+def test_confidence_stands_in_for_scores(tmp_path):
+    model = AgglomerativeClustering(3).fit(IRIS)
+    model.confidence_ = np.random.default_rng(0).permutation(len(IRIS)) / len(IRIS)
+    rows = report(model, IRIS, tmp_path).table(
+        "row", "cluster", "across the boundary", "confidence"
+    )
+    assert list(rows) == [str(row) for row in np.argsort(model.confidence_)[:12]]
+
+
+def test_dask_rows_are_computed(iris_model, tmp_path):
+    array = pytest.importorskip("dask.array").from_array(IRIS.to_numpy(), chunks=(50, 4))
+    model = MaximinSeparationClustering(2).fit(array)
+    page = report(model, array, tmp_path)
+    assert page.data["labellings"][0][1] == iris_model.labels_.tolist()
+
+
+def test_bad_input_is_refused(iris_model, tmp_path):
+    with pytest.raises(ValueError, match="feature_names has 2 names but X has 4 columns"):
+        report(iris_model, IRIS, tmp_path, feature_names=["a", "b"])
+    with pytest.raises(TypeError, match="StandardScaler has no labels_: pass a fitted clusterer"):
+        report(StandardScaler().fit(IRIS), IRIS, tmp_path)
+    with pytest.raises(TypeError, match="MaximumVolumeClustering has no labels_"):
+        report(MaximumVolumeClustering(2), IRIS, tmp_path)
+    with pytest.raises(ValueError, match="labels of 150 rows but X has 100"):
+        report(comparison(), IRIS[:100], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- comparisons --------------------------------------------------------------------------------
+
+
+def test_comparison_lists_clusterings_by_rank(tmp_path):
+    compared = comparison()
+    page = report(compared, IRIS, tmp_path)
+    assert page.ids() == ["summary", "projection", "candidates", "agreement", "making"]
+    order = ["margin", "separation", "means <b>three</b>", "means, two"]
+    rows = page.table("clustering", "family")
+    assert list(rows) == order
+    assert rows["margin"] == ["margin", "3", "1", "0.9", ""]
+    assert rows["means <b>three</b>"][-1] == "it <i>warned</i>"
+    assert rows["means, two"][-1] == "not used"
+    matrix = page.table("clustering", "margin")
+    assert matrix["separation"][:2] == [f"{compared.agreement[0, 1]:.2f}", "1.00"]
+    overall = compared.family_agreement
+    assert f"{shown(overall)} ({agreement_words(overall)})" in page.text
+
+
+def test_clusters_of_a_comparison_are_matched_to_the_first(tmp_path):
+    compared = comparison()
+    labellings = dict(report(compared, IRIS, tmp_path).data["labellings"])
+    reference = np.array(labellings["margin"])
+    for name, labels in zip(compared.names, compared.labels, strict=True):
+        codes = np.array(labellings[name])
+        assert adjusted_rand_score(codes, labels) == 1
+        most = max((np.take(p, labels) == reference).sum() for p in permutations(range(3)))
+        assert (codes == reference).sum() == most
+
+
+# --- in a browser -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, if it and playwright are installed; SEPARATRIX_REQUIRE_BROWSER=1 insists."""
+    programs = map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))
+    program = next(filter(None, programs), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        program = None
+    if program is None:
+        missing = "needs Chromium and playwright"
+        if os.environ.get("SEPARATRIX_REQUIRE_BROWSER") == "1":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a report; after the test nothing may have complained or been asked for."""
+    troubles, contexts = [], []
+
+    def open_report(estimator, X, *, color_scheme="light", **kwargs):
+        path = write_report(estimator, X, tmp_path / "report.html", **kwargs)
+        contexts.append(browser.new_context(color_scheme=color_scheme))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.goto(path.as_uri())
+        page.on("request", lambda request: troubles.append(request.url))
+        return page
+
+    yield open_report
+    assert troubles == []
+    for context in contexts:
+        context.close()
+
+
+def counts(page, n_clusters):
+    """Number of marks of each cluster in the plot."""
+    return [page.locator(f"#plot .mark.c{code}").count() for code in range(n_clusters)]
+
+
+def test_toggles_hide_and_show_clusters(opened):
+    model = MaximinSeparationClustering(3).fit(IRIS)
+    sizes = np.bincount(model.labels_).tolist()
+    page = opened(model, IRIS)
+    assert counts(page, 3) == sizes
+    assert not page.locator("#choice").is_visible()
+    page.get_by_label("cluster 1").uncheck()
+    assert counts(page, 3) == [sizes[0], 0, sizes[2]]
+    page.get_by_role("button", name="None").click()
+    assert counts(page, 3) == [0, 0, 0]
+    page.get_by_label("cluster 2").focus()
+    page.keyboard.press("Space")
+    assert counts(page, 3) == [0, 0, sizes[2]]
+    page.get_by_role("button", name="All").click()
+    assert counts(page, 3) == sizes
+
+
+def test_marks_tell_what_they_are(opened, iris_model):
+    page = opened(iris_model, IRIS)
+    tip = page.locator("#tip")
+    assert not tip.is_visible()
+    page.locator("#plot").scroll_into_view_if_needed()
+    mark = page.locator("#plot .mark").nth(7).bounding_box()
+    page.mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    assert tip.is_visible()
+    assert tip.inner_text().startswith(f"cluster {iris_model.labels_[7]}\nrow: 7\nlead: ")
+    page.mouse.move(1, 1)
+    assert not tip.is_visible()
+
+
+def test_keys_go_from_mark_to_mark(opened, iris_model):
+    page = opened(iris_model, IRIS)
+    points = np.array(Page(page.content()).data["points"])
+    page.locator("#plot").focus()
+    for key, order in (("ArrowRight", points[:, 0]), ("ArrowUp", points[:, 1])):
+        heard = []
+        for _ in range(5):
+            page.keyboard.press(key)
+            heard.append(int(re.search(r"row: (\d+)", page.inner_text("#spoken"))[1]))
+        assert (np.diff(order[heard]) >= 0).all()
+        assert len(set(heard)) == 5
+    assert page.locator("#tip").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#tip").is_visible()
+
+
+def test_every_control_is_reached_by_tab(opened, iris_model):
+    page = opened(iris_model, IRIS)
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    assert {"A", "INPUT", "all", "none", "plot", "DIV"} <= reached
+
+
+def test_another_clustering_is_chosen(opened):
+    compared = comparison()
+    page = opened(compared, IRIS)
+    assert page.locator("#choice").is_visible()
+    assert counts(page, 3) == np.bincount(compared.labels[1]).tolist()
+    page.get_by_label("Clustering").select_option("means, two")
+    assert sorted(counts(page, 3)) == [0, *sorted(np.bincount(compared.labels[3]))]
+
+
+def test_hostile_names_do_nothing(opened):
+    X = pd.DataFrame(IRIS.to_numpy(), columns=[f"{ATTACK}{j}" for j in range(4)])
+    page = opened(MaximinSeparationClustering(2).fit(X), X, title=ATTACK)
+    page.locator("#plot").focus()
+    page.keyboard.press("ArrowRight")
+    assert f"{ATTACK}0: " in page.locator("#tip").inner_text()
+    assert page.evaluate("window.hacked") is None
+    assert page.title() == ATTACK
+
+
+def luminance(color):
+    channels = np.array([int(c) for c in re.findall(r"\d+", color)[:3]]) / 255
+    linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_text_has_contrast(opened, iris_model, color_scheme):
+    page = opened(iris_model, IRIS, color_scheme=color_scheme)
+
+    def style(selector, name):
+        return page.locator(selector).first.evaluate(f"e => getComputedStyle(e).{name}")
+
+    paper = luminance(style("body", "backgroundColor"))
+    assert (paper > 0.5) == (color_scheme == "light")
+    inks = [("body", "color"), ("a[href='#sizes']", "color"), ("caption", "color")]
+    for selector, name in [*inks, ("figcaption", "color"), ("#plot text", "fill")]:
+        low, high = sorted([paper, luminance(style(selector, name))])
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_paper_shows_the_plot_and_no_controls(opened, iris_model):
+    page = opened(iris_model, IRIS, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator("#plot").is_visible()
+    assert not page.locator("nav").is_visible()
+    assert not page.get_by_role("button", name="None").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
