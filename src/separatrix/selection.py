@@ -338,7 +338,7 @@ def choice_words(plausible):
     close = "no other number comes near"
     if others:
         close = f"{' and '.join(map(str, others))} can hardly be told from it"
-    return f"{best}: {close}. A guess: on data with known classes RIGHT are right."
+    return f"{best}: {close}. A guess: on data with known classes about half are right."
 
 
 def one_cluster(n_samples):
@@ -365,8 +365,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     Candidates of several families cluster the samples. Each is scored without labels, and the
     better it ranks the more its vote counts; the families count alike. What most of them hold
-    together becomes a cluster. No rule finds the right clusters of all data: this one seldom does
-    much worse than the better of its candidates. `agreement_` says how far to trust it.
+    together becomes a cluster. No rule finds the right clusters of all data; `agreement_` says
+    how far to trust these.
 
     Parameters
     ----------
@@ -427,6 +427,13 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     50 features are replaced by 50 principal components. New samples, and those beyond
     `max_samples`, get the label that their five nearest samples vote for by inverse squared
     distance, since a consensus may have any shape.
+
+    On 71 data sets with known classes (`benchmarks/choices/selection.py`) the consensus was on
+    average better than k-means, Ward and spectral clustering, but on one in six more than 0.1 of
+    the adjusted Rand index below the better of k-means and spectral clustering; on the half that
+    no rule was settled on, Gaussian mixtures were better than it. Strong agreement was nearly
+    always right. Without agreement the median was close to chance, though one family alone may
+    have found the clusters: look at `candidates_`.
 
     Examples
     --------
