@@ -14,6 +14,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.parallel import Parallel, delayed
 
 import separatrix
+from separatrix.linkage import GiniLinkage
 
 __all__ = ["FAILED", "default_candidates", "named_candidates", "run_candidates"]
 
@@ -42,6 +43,7 @@ def default_candidates(X, n_clusters, tier="fast"):
         "diagonal mixture": ("mixture", mixture(covariance_type="diag")),
         "Ward": ("linkage", AgglomerativeClustering(k)),
         "Ward on a graph": ("linkage", AgglomerativeClustering(k, connectivity=nearest)),
+        "chains": ("chains", GiniLinkage(k)),
         "spectral": ("spectral", spectral(n_neighbors=min(10, len(X)))),
         "volume": ("volume", volume(n_init=5)),
         "least squares": ("least squares", least_squares(n_init=5)),

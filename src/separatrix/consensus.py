@@ -10,6 +10,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.neighbors import NearestNeighbors
 
 from separatrix.graphs import similarity_graph
+from separatrix.linkage import shortest_links
 
 __all__ = [
     "SCORES",
@@ -19,13 +20,18 @@ __all__ = [
     "consensus_labels",
     "consensus_weights",
     "family_weights",
+    "gap_between",
     "is_degenerate",
     "rank_sums",
     "scores_of",
     "vote_shares",
 ]
 
-SCORES = ("neighbors", "modularity", "cut", "likelihood")
+# The first three rank candidates; the cut helps to choose the number of clusters.
+SCORES = ("neighbors", "modularity", "likelihood", "cut", "gap")
+N_RANKED = 3
+# Samples beyond which the gap, which looks at all pairs, is not measured.
+MAX_LINKED = 5_000
 N_NEIGHBORS = 10
 # Of the mean variance of the features, added to those of each cluster.
 RIDGE = 0.01
@@ -54,20 +60,24 @@ def scores_of(X, labellings, rng):
     Returns
     -------
     scores : ndarray of shape (n_scores, n_clusterings)
-        In the order of `SCORES`.
+        In the order of `SCORES`; the gap is nan for many samples.
     """
     neighbors = neighbors_in_other_half(X, rng)
     linked = min(N_NEIGHBORS, len(X) - 1)
     W = similarity_graph(X, affinity="local", graph="union", n_neighbors=linked).W
+    links = shortest_links(X) if len(X) <= MAX_LINKED else None
     columns = []
     for labels in labellings:
         members = np.eye(labels.max() + 1)[labels]
         votes = members[neighbors].sum(axis=1)
+        modularity, cut = graph_scores(W, members)
         columns.append(
             (
                 np.mean(votes.argmax(axis=1) == labels),
-                *graph_scores(W, members),
+                modularity,
                 classification_likelihood(X, labels),
+                cut,
+                np.nan if links is None else gap_between(labels, *links),
             )
         )
     return np.array(columns).T
@@ -118,6 +128,25 @@ def classification_likelihood(X, labels):
     return total / n_samples
 
 
+def gap_between(labels, ends, lengths):
+    """Shortest link between clusters, over the longest link within the tighter of the two.
+
+    Links are those of `shortest_links`. Above one no chain of steps as long as those within a
+    cluster leads out of it: the clusters lie apart, whatever their shapes. Zero where a cluster
+    falls into pieces that only samples of others connect, and for one cluster.
+    """
+    of_ends = labels[ends]
+    between = of_ends[:, 0] != of_ends[:, 1]
+    n_clusters = len(np.unique(labels))
+    if n_clusters == 1 or between.sum() >= n_clusters:
+        return 0.0
+    longest = np.zeros(labels.max() + 1)
+    np.maximum.at(longest, of_ends[~between, 0], lengths[~between])
+    within = longest[of_ends[between]].min(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # samples of a cluster may be equal
+        return float(np.nan_to_num(lengths[between] / within, posinf=np.inf).min())
+
+
 def is_degenerate(labels, n_clusters):
     """Whether a clustering lacks clusters, or has one of next to no samples."""
     sizes = np.bincount(labels, minlength=n_clusters)
@@ -159,8 +188,8 @@ def agreement_words(agreement):
 
 
 def rank_sums(scores):
-    """Mean rank of each candidate over the scores, as a share of the best."""
-    return np.mean([rankdata(row) for row in scores], axis=0) / scores.shape[1]
+    """Mean rank of each candidate over the scores that rank, as a share of the best."""
+    return np.mean([rankdata(row) for row in scores[:N_RANKED]], axis=0) / scores.shape[1]
 
 
 def family_weights(families):

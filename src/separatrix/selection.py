@@ -71,9 +71,11 @@ class Comparison:
         "neighbors": share of the samples that the ten nearest of the other half of the samples
         would label so; "modularity" and "cut" (the normalised cut, negative): how well the graph
         of nearest neighbours falls apart; "likelihood": log density in the Gaussian of the own
-        cluster. Larger is better.
+        cluster; "gap": how far clusters are from each other, in units of the longest step from
+        sample to sample within one; nan beyond 5,000 samples. Larger is better.
     ranks : ndarray of shape (n_candidates,)
-        Mean rank over the scores as a share of the best possible; zero for those not `usable`.
+        Mean rank by neighbours, modularity and likelihood, as a share of the best possible, and
+        one more for those `apart`; zero for those not `usable`.
     agreement : ndarray of shape (n_candidates, n_candidates)
         Adjusted Rand index of each pair.
     usable : ndarray of bool of shape (n_candidates,)
@@ -98,6 +100,11 @@ class Comparison:
     def best(self):
         """Name of the candidate of the best rank."""
         return self.names[int(np.argmax(self.ranks))]
+
+    @property
+    def apart(self):
+        """Whether the clusters of each candidate are usable and their gap is above one."""
+        return self.usable & (self.scores["gap"] > 1)
 
     @property
     def family_agreement(self):
@@ -219,7 +226,7 @@ def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
     scores = scores_of(X, labels, rng)
     ranks = np.zeros(len(labels))
     ranks[usable] = rank_sums(scores[:, usable])
-    return Comparison(
+    found = Comparison(
         list(candidates),
         [family for family, _ in candidates.values()],
         labels,
@@ -230,6 +237,8 @@ def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
         seconds,
         notes,
     )
+    ranks[found.apart] += 1
+    return found
 
 
 # --- the vote of neighbours ---------------------------------------------------------------------
@@ -569,13 +578,14 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         used = np.flatnonzero(found.usable)
         if len(used) == 0:  # a poor answer rather than none
             used = np.arange(len(found.names))
-        labels, families = found.labels[used], [found.families[i] for i in used]
-        weights = consensus_weights(found.ranks[used], families)
-        elected = consensus_labels(labels, weights, self.n_clusters_, rng)
+        # those that find clusters far apart need no support by others
+        voters = np.flatnonzero(found.apart) if found.apart.any() else used
+        weights = consensus_weights(found.ranks[voters], [found.families[i] for i in voters])
+        elected = consensus_labels(found.labels[voters], weights, self.n_clusters_, rng)
         sizes = np.bincount(elected, minlength=self.n_clusters_)
         elected = renumbered(elected, _order_of_clusters(elected, sizes))
-        votes = vote_shares(elected, labels, family_weights(families), self.n_clusters_)
-        return elected, votes
+        shares = family_weights([found.families[i] for i in used])
+        return elected, vote_shares(elected, found.labels[used], shares, self.n_clusters_)
 
     def _voted(self, X, vote):
         """Labels and confidence of samples."""
