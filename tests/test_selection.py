@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import pytest
 from numpydoc.validate import validate
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.callback import FitCallback
@@ -40,8 +42,8 @@ def fitted(blobs):
 
 def test_scores_are_what_they_are_called():
     X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=1)
-    (found,) = consensus.scores_of(X, [y], np.random.RandomState(0)).T
-    neighbors, modularity, cut, likelihood = found
+    found = consensus.scores_of(X, [y], np.random.RandomState(0))
+    neighbors, modularity, cut, likelihood, _ = (found[name][0] for name in found)
     halves = np.array_split(np.random.RandomState(0).permutation(60), 2)
     agree = [
         KNeighborsClassifier(10).fit(X[b], y[b]).predict(X[a]) == y[a]
@@ -68,9 +70,52 @@ def test_scores_are_what_they_are_called():
 def test_scores_do_not_depend_on_the_numbering():
     X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=1)
     numbered = [y, np.array([2, 0, 1])[y]]
-    a, b = consensus.scores_of(X, numbered, np.random.RandomState(0)).T
-    np.testing.assert_allclose(a[1:], b[1:])
-    assert abs(a[0] - b[0]) < 0.2  # ties among neighbours go to the smaller number
+    scores = consensus.scores_of(X, numbered, np.random.RandomState(0))
+    for name, (a, b) in scores.items():
+        # ties among neighbours go to the smaller number
+        assert a == pytest.approx(b, abs=0.2 if name == "neighbors" else 1e-9)
+
+
+@pytest.mark.parametrize("distance", [0.5, 3.0, 8.0])
+def test_gap_is_the_distance_of_clusters_in_their_own_steps(distance):
+    """Two clusters: their least distance over the longest step of the tighter one's own tree."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * np.repeat([[1.0], [0.3]], 30, axis=0)
+    X[30:, 0] += distance
+    y = np.repeat([0, 1], 30)
+    between = cdist(X[:30], X[30:]).min()
+    longest = min(
+        minimum_spanning_tree(squareform(pdist(part))).max() for part in (X[:30], X[30:])
+    )
+    found = consensus.gap_between(y, consensus.links_of(X))
+    ends, _ = consensus.links_of(X)
+    apart = (y[ends[:, 0]] != y[ends[:, 1]]).sum() == 1
+    assert found == pytest.approx(between / longest if apart else 0.0)
+    assert (found > 1) == (distance > 1)
+
+
+def test_gap_of_special_clusterings():
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [5.0], [5.0]])
+    links = consensus.links_of(X)
+    assert consensus.gap_between(np.zeros(6, int), links) == 0
+    assert consensus.gap_between(np.array([0, 0, 1, 1, 2, 2]), links) == np.inf
+    assert consensus.gap_between(np.array([0, 0, 0, 0, 1, 1]), links) == np.inf
+    assert consensus.gap_between(np.array([0, 0, 1, 1, 0, 0]), links) == 0  # 0 is in two pieces
+    assert np.isnan(consensus.gap_between(np.zeros(6, int), None))
+
+
+def test_few_methods_may_find_clusters_that_lie_apart():
+    """Two rings within each other, of which most candidates see halves."""
+    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    X, y = np.vstack([ring, 1.3 * ring]), np.repeat([0, 1], 100)
+    model = AutoClustering(2).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.gap_ > 1
+    assert model.agreement_ < 0.85
+    assert model.agreement_words_ == consensus.APART
+    assert model.candidates_.apart[model.candidates_.names.index(model.best_candidate_)]
+    assert not model.candidates_.apart.all()
 
 
 def test_degenerate_clusterings():
@@ -97,6 +142,29 @@ def test_agreement_counts_each_pair_of_families_once():
     assert np.isnan(consensus.agreement_between_families(np.eye(2), ["a", "a"]))
 
 
+def test_support_is_the_mean_over_other_families():
+    agreement = consensus.agreement_matrix(np.random.default_rng(1).integers(3, size=(5, 40)))
+    families, usable = ["a", "a", "b", "c", "c"], np.array([True, True, True, True, False])
+    found = consensus.support_by_others(agreement, families, usable)
+    assert found[0] == pytest.approx(np.mean([agreement[0, 2], agreement[0, 3]]))
+    expected = np.mean([(agreement[2, 0] + agreement[2, 1]) / 2, agreement[2, 3]])
+    assert found[2] == pytest.approx(expected)
+    alone = consensus.support_by_others(np.eye(2), ["a", "a"], np.ones(2, dtype=bool))
+    np.testing.assert_array_equal(alone, 0)
+
+
+def test_kinds_of_evidence_count_alike():
+    rows = dict.fromkeys(consensus.SCORES, np.zeros(3))
+    rows |= {"neighbors": [1, 2, 3], "modularity": [1, 3, 2], "likelihood": [3, 1, 2]}
+    rows = {name: np.asarray(row, dtype=float) for name, row in rows.items()}
+    found = consensus.mean_ranks(rows, np.ones(3, dtype=bool))
+    np.testing.assert_allclose(found, [(1 + 3 + 2) / 9, (2.5 + 1 + 2) / 9, (2.5 + 2 + 2) / 9])
+    rows["gap"] = np.array([0.0, 2.0, 2.0])
+    first, second, third = consensus.mean_ranks(rows, np.array([True, True, False]))
+    assert second > 1 > first
+    assert third == 0
+
+
 def test_words_cover_all_agreements_in_order():
     values = np.linspace(-0.5, 1, 61)
     words = [consensus.agreement_words(value).split(":")[0] for value in values]
@@ -105,8 +173,8 @@ def test_words_cover_all_agreements_in_order():
 
 
 def test_a_copy_of_a_candidate_in_its_family_changes_no_other_weight():
-    scores = np.random.default_rng(0).normal(size=(4, 3))
-    ranks = consensus.rank_sums(scores)
+    scores = dict(zip(consensus.SCORES, np.random.default_rng(0).normal(size=(6, 3)), strict=True))
+    ranks = consensus.mean_ranks({**scores, "gap": np.zeros(3)}, np.ones(3, dtype=bool))
     weights = consensus.family_weights(["a", "b", "c"])
     np.testing.assert_allclose(weights, 1 / 3)
     np.testing.assert_allclose(consensus.family_weights(["a", "a", "b"]), [0.25, 0.25, 0.5])

@@ -37,8 +37,9 @@ from output import heading
 MAX_SAMPLES, MAX_FEATURES, MAX_CLUSTERS = 1_000, 50, 10
 # A colon comes before the first class and the one behind the last.
 PARTS = {
-    "development": """australian breast_wisconsin colic heart_statlog house_votes ionosphere letter:0-8
-        optdigits satimage svmguide1 twonorm usps waveform_ida sklearn-wine sklearn-digits
+    "development": """australian breast_wisconsin colic heart_statlog house_votes ionosphere
+        letter:0-8 optdigits satimage svmguide1 twonorm usps waveform_ida sklearn-wine
+        sklearn-digits
         fcps-atom fcps-lsun fcps-wingnut g2mg-g2mg_128_90 g2mg-g2mg_16_70 g2mg-g2mg_2_50
         g2mg-g2mg_2_90 graves-line graves-ring_noisy h2mg-h2mg_128_90 h2mg-h2mg_16_70
         h2mg-h2mg_2_50 h2mg-h2mg_2_90 other-chameleon_t4_8k other-hdbscan sipu-a1 sipu-flame
@@ -48,8 +49,8 @@ PARTS = {
         graves-dense graves-ring graves-ring_outliers other-chameleon_t7_10k other-iris5
         sipu-compound sipu-pathbased sipu-s3 uci-ecoli uci-statlog wut-circles wut-labirynth
         wut-mk4 wut-trajectories wut-x1 wut-z2""",
-    "unseen": """breast_cancer credit_a credit_g echocardiogram haberman heart_c heart_h solar_flare
-        svmguide3 titanic letter:8-16 letter:16-26 isolet_1_5:10-18 isolet_1_5:18-26
+    "unseen": """breast_cancer credit_a credit_g echocardiogram haberman heart_c heart_h
+        solar_flare svmguide3 titanic letter:8-16 letter:16-26 isolet_1_5:10-18 isolet_1_5:18-26
         newsgroups20_tf:7-11 newsgroups20_tf:11-15 newsgroups20_tf:15-20 sipu-a2 sipu-worms_2
         g2mg-g2mg_128_10 g2mg-g2mg_16_30 g2mg-g2mg_2_10 h2mg-h2mg_128_10 h2mg-h2mg_16_30
         h2mg-h2mg_2_10 h2mg-h2mg_128_50""",

@@ -34,6 +34,8 @@ __all__ = [
     "BoundaryPredictorMixin",
     "LinkedFitMixin",
     "LinkedWeightedFitMixin",
+    "ObservedProgress",
+    "order_of_clusters",
     "renumbered",
 ]
 
@@ -63,7 +65,7 @@ class _ObservedIterations(Iterations):
         self._stop = self._task.close(model)
 
 
-class _ObservedProgress(Progress):
+class ObservedProgress(Progress):
     """Progress that speaks to scikit-learn's callbacks: a task of the estimator's task tree."""
 
     def __init__(self, estimator, context, X):
@@ -74,7 +76,7 @@ class _ObservedProgress(Progress):
 
     def subtask(self, name, max_subtasks):
         context = self._context.subcontext(name, max_subtasks=max_subtasks)
-        return _ObservedProgress(self._estimator, context, self._X)
+        return ObservedProgress(self._estimator, context, self._X)
 
     def iterations(self, max_iter):
         return _ObservedIterations(max_iter, self)
@@ -91,7 +93,7 @@ class _ObservedProgress(Progress):
         )
 
 
-def _order_of_clusters(labels, weights):
+def order_of_clusters(labels, weights):
     """Order of clusters by weight, largest first, ties by first appearance in `labels`."""
     appearance = np.zeros(len(weights), dtype=np.intp)
     _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
@@ -203,8 +205,9 @@ class BoundaryPredictorMixin:
     def decision_function(self, X):
         """Signed scores of samples: how far inside each cluster they lie.
 
-        A score is the sample's smallest margin to the boundaries of a cluster, in units in which
-        the standard deviations of two neighbouring clusters across their boundary add up to one.
+        A score is the sample's smallest margin to the boundaries of a cluster, in the units of
+        the method; those of `MaximinSeparationClustering` are such that the standard deviations
+        of two neighbouring clusters across their boundary add up to one.
 
         Parameters
         ----------
@@ -307,7 +310,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         seed = self._default_seed if self.random_state is None else self.random_state
         rng = check_random_state(seed)
         context = self._init_callback_context(max_subtasks=self._n_tasks())
-        progress = _ObservedProgress(self, context, X)
+        progress = ObservedProgress(self, context, X)
         if self.n_clusters == 1:
             self._set_result(X, self._one_cluster(X), self._attributes(None, None, [0]))
         else:
@@ -325,7 +328,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         for restart in range(self._n_restarts()):
             task = progress.subtask("restart", self._subtasks_of_restart())
             result = self._fit_once(problem, restart, task, rng)
-            order = _order_of_clusters(result.labels, result.partition.weights)
+            order = order_of_clusters(result.labels, result.partition.weights)
             result = replace(result, model=result.model.renumbered(order))
             results.append((result, order))
             if task.close(result.model):

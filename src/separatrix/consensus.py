@@ -22,14 +22,18 @@ __all__ = [
     "family_weights",
     "gap_between",
     "is_degenerate",
-    "rank_sums",
+    "links_of",
+    "mean_ranks",
     "scores_of",
+    "support_by_others",
     "vote_shares",
 ]
 
-# The first three rank candidates; the cut helps to choose the number of clusters.
-SCORES = ("neighbors", "modularity", "likelihood", "cut", "gap")
-N_RANKED = 3
+# Scores that need the samples, and all of them.
+SAMPLE_SCORES = ("neighbors", "modularity", "cut", "likelihood", "gap")
+SCORES = (*SAMPLE_SCORES, "support")
+# What counts for the rank, alike: neighbourhoods, densities, and what other families find.
+RANK_WEIGHTS = {"neighbors": 0.5, "modularity": 0.5, "likelihood": 1.0, "support": 1.0}
 # Samples beyond which the gap, which looks at all pairs, is not measured.
 MAX_LINKED = 5_000
 N_NEIGHBORS = 10
@@ -38,13 +42,17 @@ RIDGE = 0.01
 # Of an even share, below which a cluster is too small for its clustering to count.
 SMALLEST_SHARE = 0.05
 # Power of the place of a candidate in its weight.
-SHARPNESS = 4
+SHARPNESS = 2
 # Agreement from which on a word holds.
 WORDS = (
     (0.85, "strong: methods of different kinds find nearly the same clusters"),
     (0.5, "moderate: methods find similar clusters with different borders"),
     (0.3, "weak: methods have only part of the clusters in common"),
     (-1.0, "none: methods of different kinds find different clusters"),
+)
+APART = (
+    "strong: the clusters lie apart, no chain of near samples joins them, whatever methods that "
+    "look for round clusters find"
 )
 
 
@@ -59,28 +67,26 @@ def scores_of(X, labellings, rng):
 
     Returns
     -------
-    scores : ndarray of shape (n_scores, n_clusterings)
-        In the order of `SCORES`; the gap is nan for many samples.
+    scores : dict of str to ndarray of shape (n_clusterings,)
+        Those of `SAMPLE_SCORES`; the gap is nan for many samples.
     """
     neighbors = neighbors_in_other_half(X, rng)
     linked = min(N_NEIGHBORS, len(X) - 1)
     W = similarity_graph(X, affinity="local", graph="union", n_neighbors=linked).W
-    links = shortest_links(X) if len(X) <= MAX_LINKED else None
-    columns = []
+    links = links_of(X)
+    rows = []
     for labels in labellings:
         members = np.eye(labels.max() + 1)[labels]
         votes = members[neighbors].sum(axis=1)
-        modularity, cut = graph_scores(W, members)
-        columns.append(
+        rows.append(
             (
                 np.mean(votes.argmax(axis=1) == labels),
-                modularity,
+                *graph_scores(W, members),
                 classification_likelihood(X, labels),
-                cut,
-                np.nan if links is None else gap_between(labels, *links),
+                gap_between(labels, links),
             )
         )
-    return np.array(columns).T
+    return dict(zip(SAMPLE_SCORES, np.array(rows).T, strict=True))
 
 
 def neighbors_in_other_half(X, rng):
@@ -128,13 +134,21 @@ def classification_likelihood(X, labels):
     return total / n_samples
 
 
-def gap_between(labels, ends, lengths):
+def links_of(X):
+    """Ends and lengths of the shortest links that connect samples; None for too many samples."""
+    return shortest_links(X) if len(X) <= MAX_LINKED else None
+
+
+def gap_between(labels, links):
     """Shortest link between clusters, over the longest link within the tighter of the two.
 
-    Links are those of `shortest_links`. Above one no chain of steps as long as those within a
-    cluster leads out of it: the clusters lie apart, whatever their shapes. Zero where a cluster
-    falls into pieces that only samples of others connect, and for one cluster.
+    Above one no chain of steps as long as those within a cluster leads out of it: the clusters
+    lie apart, whatever their shapes. Zero where a cluster falls into pieces that only samples of
+    others connect, and for one cluster; nan for too many samples.
     """
+    if links is None:
+        return np.nan
+    ends, lengths = links
     of_ends = labels[ends]
     between = of_ends[:, 0] != of_ends[:, 1]
     n_clusters = len(np.unique(labels))
@@ -177,8 +191,22 @@ def agreement_between_families(agreement, families):
     return float(np.mean(pairs)) if pairs else np.nan
 
 
-def agreement_words(agreement):
-    """What an agreement across families means, in words."""
+def support_by_others(agreement, families, usable):
+    """Mean agreement of each candidate with usable ones of other families, which count alike.
+
+    Zero where there are none.
+    """
+    families, weights = np.asarray(families), np.zeros(len(families))
+    weights[usable] = family_weights(families[usable])
+    weights = np.where(families[:, None] == families, 0.0, weights)
+    totals = weights.sum(axis=1)
+    return (agreement * weights).sum(axis=1) / np.where(totals > 0, totals, 1.0)
+
+
+def agreement_words(agreement, *, apart=False):
+    """What an agreement across families means, in words; `apart` if clusters lie far apart."""
+    if apart:
+        return APART
     if np.isnan(agreement):
         return "unknown: there are not two families to compare"
     return next(words for least, words in WORDS if agreement >= least)
@@ -187,9 +215,16 @@ def agreement_words(agreement):
 # --- the vote -----------------------------------------------------------------------------------
 
 
-def rank_sums(scores):
-    """Mean rank of each candidate over the scores that rank, as a share of the best."""
-    return np.mean([rankdata(row) for row in scores[:N_RANKED]], axis=0) / scores.shape[1]
+def mean_ranks(scores, usable):
+    """Mean rank of each usable candidate over the kinds of evidence, as a share of the best.
+
+    Zero for the others. Where clusters lie apart, with a gap above one, one is added.
+    """
+    ranks = [rankdata(scores[name][usable]) for name in RANK_WEIGHTS]
+    means = np.zeros(len(usable))
+    if usable.any():
+        means[usable] = np.average(ranks, axis=0, weights=[*RANK_WEIGHTS.values()]) / usable.sum()
+    return means + (usable & (scores["gap"] > 1))
 
 
 def family_weights(families):

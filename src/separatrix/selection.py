@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from separatrix._sklearn import Interval, StrOptions, fit_context
-from separatrix.base import _ObservedProgress, _order_of_clusters, renumbered
+from separatrix.base import ObservedProgress, order_of_clusters, renumbered
 from separatrix.candidates import FAILED, default_candidates, named_candidates, run_candidates
 from separatrix.chunks import row_slices
 from separatrix.consensus import (
@@ -25,9 +25,12 @@ from separatrix.consensus import (
     consensus_labels,
     consensus_weights,
     family_weights,
+    gap_between,
     is_degenerate,
-    rank_sums,
+    links_of,
+    mean_ranks,
     scores_of,
+    support_by_others,
     vote_shares,
 )
 from separatrix.result import Status
@@ -72,10 +75,11 @@ class Comparison:
         would label so; "modularity" and "cut" (the normalised cut, negative): how well the graph
         of nearest neighbours falls apart; "likelihood": log density in the Gaussian of the own
         cluster; "gap": how far clusters are from each other, in units of the longest step from
-        sample to sample within one; nan beyond 5,000 samples. Larger is better.
+        sample to sample within one; nan beyond 5,000 samples; "support": mean agreement with
+        candidates of other families. Larger is better.
     ranks : ndarray of shape (n_candidates,)
-        Mean rank by neighbours, modularity and likelihood, as a share of the best possible, and
-        one more for those `apart`; zero for those not `usable`.
+        Mean rank by neighbourhoods (neighbors and modularity), likelihood and support, as a share
+        of the best possible, and one more for those `apart`; zero for those not `usable`.
     agreement : ndarray of shape (n_candidates, n_candidates)
         Adjusted Rand index of each pair.
     usable : ndarray of bool of shape (n_candidates,)
@@ -223,22 +227,13 @@ def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
     if all(note.startswith(FAILED) for note in notes):
         raise ValueError(f"All {len(notes)} candidates failed; the first {notes[0]}")
     usable = np.array([not is_degenerate(one, n_clusters or one.max() + 1) for one in labels])
+    families = [family for family, _ in candidates.values()]
+    agreement = agreement_matrix(labels)
     scores = scores_of(X, labels, rng)
-    ranks = np.zeros(len(labels))
-    ranks[usable] = rank_sums(scores[:, usable])
-    found = Comparison(
-        list(candidates),
-        [family for family, _ in candidates.values()],
-        labels,
-        dict(zip(SCORES, scores, strict=True)),
-        ranks,
-        agreement_matrix(labels),
-        usable,
-        seconds,
-        notes,
-    )
-    ranks[found.apart] += 1
-    return found
+    scores["support"] = support_by_others(agreement, families, usable)
+    ranks = mean_ranks(scores, usable)
+    names = list(candidates)
+    return Comparison(names, families, labels, scores, ranks, agreement, usable, seconds, notes)
 
 
 # --- the vote of neighbours ---------------------------------------------------------------------
@@ -401,8 +396,11 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Mean adjusted Rand index of candidates from different families: the number to look at
         first. It is a sign of structure that methods reproduce, no proof that it is the one you
         look for; nan for one cluster.
+    gap_ : float
+        Least distance between clusters in units of the longest step from sample to sample within
+        the tighter of the two. Above one the clusters lie apart, and few methods may find them.
     agreement_words_ : str
-        The same in words.
+        Both in words.
     confidence_ : ndarray of shape (n_samples,)
         Share of the families' votes that each sample's cluster got. A vote share, no probability.
     candidates_ : Comparison
@@ -507,7 +505,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "for fewer clusters or pass more samples."
             )
         rng = check_random_state(0 if self.random_state is None else self.random_state)
-        progress = _ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
+        progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
         # 1) what the candidates see
         self.sample_indices_ = np.sort(rng.permutation(len(X))[:most])
         self._frame = Frame.of(X[self.sample_indices_])
@@ -517,8 +515,9 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         # 3) the candidates and their consensus
         self.candidates_ = self._candidates(rows, progress, rng)
         consensus, shares = self._consensus(rng)
+        self.gap_ = gap_between(consensus, links_of(rows))
         self.agreement_ = self.candidates_.family_agreement
-        self.agreement_words_ = agreement_words(self.agreement_)
+        self.agreement_words_ = agreement_words(self.agreement_, apart=self.gap_ > 1)
         # 4) all samples
         self._vote = NeighborVote.of(rows, consensus, shares)
         self.labels_, self.confidence_ = self._voted(X, self._vote)
@@ -583,7 +582,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         weights = consensus_weights(found.ranks[voters], [found.families[i] for i in voters])
         elected = consensus_labels(found.labels[voters], weights, self.n_clusters_, rng)
         sizes = np.bincount(elected, minlength=self.n_clusters_)
-        elected = renumbered(elected, _order_of_clusters(elected, sizes))
+        elected = renumbered(elected, order_of_clusters(elected, sizes))
         shares = family_weights([found.families[i] for i in used])
         return elected, vote_shares(elected, found.labels[used], shares, self.n_clusters_)
 
