@@ -421,10 +421,21 @@ def test_unit_and_place_do_not_matter(scale):
 def test_number_of_clusters_is_found_where_it_is_plain(blobs):
     model = AutoClustering().fit(blobs[0])
     assert model.n_clusters_ == model.plausible_n_clusters_[0] == 3
-    assert model.n_clusters_words_.startswith("3: 2 can hardly be told from it")
+    assert model.n_clusters_words_.startswith("3: no other number comes near")
     assert list(model.selection_curve_) == list(range(2, 11))
     model.set_params(n_clusters=2).fit(blobs[0])
     assert not hasattr(model, "selection_curve_")
+
+
+def test_most_isolated_clusters_are_counted():
+    """Three rings within each other, which are two clusters, or three, with a wide gap."""
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    rings = np.vstack([ring, 2 * ring, 3 * ring])
+    assert selection.most_isolated(rings, [2, 3, 4, 5]) == 3
+    assert selection.most_isolated(rings, [2]) == 2
+    assert selection.most_isolated(ring, [2, 3]) is None
+    assert AutoClustering(max_clusters=5).fit(rings).n_clusters_ == 3
 
 
 def test_plausible_numbers_are_near_the_best():

@@ -16,6 +16,7 @@ import warnings
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse import issparse
 from scipy.stats import spearmanr
@@ -35,6 +36,8 @@ from data import load, without_constant_features
 from output import heading
 
 MAX_SAMPLES, MAX_FEATURES, MAX_CLUSTERS = 1_000, 50, 10
+N_REFERENCES = 5
+PICTURE = Path(__file__).parent.parent / "results" / "selection_calibration.png"
 # A colon comes before the first class and the one behind the last.
 PARTS = {
     "development": """australian breast_wisconsin colic heart_statlog house_votes ionosphere
@@ -124,6 +127,7 @@ def measured(name, choose):
     seconds = time.process_time() - begin
     row |= {"Auto": score(auto.labels_), "best ranked": score(auto.best_candidate_labels_)}
     found = {"name": name, "k": k, "ARI": row, "agreement": auto.agreement_, "seconds": seconds}
+    found["apart"] = auto.gap_ > 1
     found["oracle"] = max(score(labels) for labels in auto.candidates_.labels)
     # every sample with the share of votes it got and whether its cluster's main class is its own
     table = np.array([[np.sum((auto.labels_ == c) & (y == t) & counts) for t in np.unique(y)]
@@ -136,7 +140,7 @@ def measured(name, choose):
 
 
 def choices(X, score):
-    """Numbers of clusters by four rules, and the score of AutoClustering with each."""
+    """Numbers of clusters by several rules, and the score of AutoClustering with each."""
     numbers = range(2, MAX_CLUSTERS + 1)
     means = {k: KMeans(k, n_init=10, random_state=0).fit_predict(X) for k in numbers}
     silhouettes = {k: silhouette_score(X, means[k]) for k in numbers}
@@ -148,6 +152,7 @@ def choices(X, score):
         "AutoClustering": auto.n_clusters_,
         "silhouette": max(silhouettes, key=silhouettes.get),
         "BIC": min(bics, key=bics.get),
+        "gap statistic": by_gap_statistic(X, means),
     }
     scores = {rule: score(AutoClustering(k).fit(X).labels_) for rule, k in chosen.items()}
     return {
@@ -156,6 +161,26 @@ def choices(X, score):
         "plausible": auto.plausible_n_clusters_,
         "chosen seconds": seconds,
     }
+
+
+def by_gap_statistic(X, means):
+    """The rule of Tibshirani, Walther and Hastie (2001), in a box along principal components."""
+
+    def log_scatter(X, labels):
+        centers = np.array([X[labels == c].mean(axis=0) for c in range(labels.max() + 1)])
+        return np.log(np.sum((X - centers[labels]) ** 2))
+
+    rng = np.random.default_rng(0)
+    placed = PCA().fit_transform(X)
+    low, high = placed.min(axis=0), placed.max(axis=0)
+    drawn = rng.uniform(low, high, size=(N_REFERENCES, *placed.shape))
+    gaps, errors = {}, {}
+    for k, labels in means.items():
+        logs = [log_scatter(one, KMeans(k, random_state=0).fit_predict(one)) for one in drawn]
+        gaps[k] = np.mean(logs) - log_scatter(X, labels)
+        errors[k] = np.std(logs) * np.sqrt(1 + 1 / N_REFERENCES)
+    fit = (k for k, after in pairwise(gaps) if gaps[k] >= gaps[after] - errors[after])
+    return next(fit, max(gaps))
 
 
 def interval(differences, sources, n_draws=5_000):
@@ -189,16 +214,18 @@ def report_scores(rows):
 
 
 def report_calibration(rows):
+    apart = np.array([row["apart"] for row in rows])
     agreement = np.array([row["agreement"] for row in rows])
     score = np.array([row["ARI"]["Auto"] for row in rows])
-    print(f"rank correlation of agreement_ and ARI: {spearmanr(agreement, score)[0]:.2f}")
+    correlation = spearmanr(agreement[~apart], score[~apart])[0]
+    print(
+        f"rank correlation of agreement_ and ARI where clusters are not apart: {correlation:.2f}"
+    )
+    report_group("apart", score[apart])
     above = np.inf
     for least, words in WORDS:
-        inside = (agreement >= least) & (agreement < above)
-        if inside.any():
-            spread = np.quantile(score[inside], [0.1, 0.5, 0.9]).round(2)
-            word = words.split(":")[0]
-            print(f"  {word:9} {inside.sum():3} sets, ARI at 10, 50, 90 %: {spread}")
+        inside = (agreement >= least) & (agreement < above) & ~apart
+        report_group(words.split(":")[0], score[inside])
         above = least
     votes, right = np.concatenate([row["votes"] for row in rows]).T
     print("share of the votes, of the samples, and of those in the main class of their cluster")
@@ -206,6 +233,31 @@ def report_calibration(rows):
         inside = (votes >= low) & (votes < high)
         if inside.any():
             print(f"  from {low:4.2f} {inside.mean():6.0%}{right[inside].mean():7.2f}")
+
+
+def report_group(word, score):
+    if len(score):
+        spread = np.quantile(score, [0.1, 0.5, 0.9]).round(2)
+        print(f"  {word:9} {len(score):3} sets, ARI at 10, 50, 90 %: {spread}")
+
+
+def draw_calibration(parts):
+    """What agreement_ was, and how good the clusters."""
+    fig, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+    for part, marker in zip(parts, "osD", strict=False):
+        rows = [row for row in parts[part] if not row["apart"]]
+        points = [(row["agreement"], row["ARI"]["Auto"]) for row in rows]
+        ax.plot(*np.transpose(points), marker, alpha=0.7, label=part)
+    apart = [(row["agreement"], row["ARI"]["Auto"]) for rows in parts.values() for row in rows
+             if row["apart"]]  # fmt: skip
+    if apart:
+        ax.plot(*np.transpose(apart), "k+", label="clusters lie apart")
+    for least, _ in WORDS[:-1]:
+        ax.axvline(least, color="grey", linewidth=0.8, linestyle=":")
+    ax.set(xlabel="agreement_ across families", ylabel="adjusted Rand index with the classes")
+    ax.legend()
+    fig.savefig(PICTURE, dpi=110)
+    print(f"drawn: {PICTURE.name}")
 
 
 def report_choice(rows):
@@ -233,9 +285,10 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-k", action="store_true")
     options = parser.parse_args()
+    parts = {}
     for part in PARTS if options.part is None else [options.part]:
         heading(part)
-        rows = []
+        rows = parts[part] = []
         for name in PARTS[part].split()[:: 4 if options.quick else 1]:
             rows.append(measured(name, not options.no_k))
             scores = "".join(f" {method} {score:.2f}" for method, score in rows[-1]["ARI"].items())
@@ -247,6 +300,15 @@ def main():
         ):
             heading(title)
             report(rows)
+    if len(parts) == len(PARTS):
+        everything = [row for rows in parts.values() for row in rows]
+        for title, some in (
+            ("both halves", parts["development"] + parts["confirmation"]),
+            ("all", everything),
+        ):
+            heading(f"True number of clusters, {title}: {len(some)} sets")
+            report_scores(some)
+        draw_calibration(parts)
 
 
 if __name__ == "__main__":

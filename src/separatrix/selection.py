@@ -33,6 +33,7 @@ from separatrix.consensus import (
     support_by_others,
     vote_shares,
 )
+from separatrix.linkage import GiniLinkage
 from separatrix.result import Status
 
 __all__ = ["AutoClustering", "Comparison", "compare_clusterings"]
@@ -45,6 +46,8 @@ MAX_FEATURES = 50
 CURVE_SAMPLES = 500
 CURVE_CANDIDATES = ("k-means", "mixture", "Ward", "spectral", "least squares")
 CUT_WEIGHT = 4
+# Gap between clusters that is no matter of chance.
+WIDE_GAP = 1.5
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.1
 # Neighbours that label a new sample.
@@ -312,7 +315,8 @@ def selection_curve(X, max_clusters, n_jobs, rng, task):
 
     a is the agreement across five families of cheap candidates, ncut the normalised cut of the
     graph of nearest neighbours, over k the mean share that clusters lose to others: clusters
-    should be found by most methods, and be apart.
+    should be found by most methods, and be apart. One is added for the largest number of clusters
+    with a wide gap between them, which few methods may find.
     """
     rows = X[rng.permutation(len(X))[:CURVE_SAMPLES]]
     curve = {}
@@ -324,7 +328,20 @@ def selection_curve(X, max_clusters, n_jobs, rng, task):
         lost = -found.scores["cut"][found.usable].max(initial=-n_clusters) / n_clusters
         curve[n_clusters] = float(np.nan_to_num(found.family_agreement) - CUT_WEIGHT * lost)
         step.close()
+    isolated = most_isolated(rows, curve)
+    if isolated:
+        curve[isolated] += 1
     return curve
+
+
+def most_isolated(X, numbers):
+    """Largest of several numbers of clusters with a wide gap between all of them; None if none."""
+    links = links_of(X)
+    for n_clusters in sorted(numbers, reverse=True):
+        labels = GiniLinkage(n_clusters).fit_predict(X)
+        if not is_degenerate(labels, n_clusters) and gap_between(labels, links) > WIDE_GAP:
+            return n_clusters
+    return None
 
 
 def plausible_numbers(curve):
