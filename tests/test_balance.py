@@ -205,8 +205,8 @@ def test_offsets_keep_the_sizes_and_never_beat_the_transport_problem(weighted, r
             within += 1
             assert summed(scores, weight, labels) <= best + 1e-9
             optimal += summed(scores, weight, labels) >= best - 1e-9
-    record_property("share_within", within / n_cases)
-    record_property("share_optimal", optimal / n_cases)
+    record_property("share_within", float(within / n_cases))
+    record_property("share_optimal", float(optimal / n_cases))
     print(f"within {within}, optimal {optimal} of {n_cases}")
     assert within >= 0.9 * n_cases
 

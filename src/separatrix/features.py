@@ -23,6 +23,8 @@ GAMMA_CONSTRAINTS = [
     tuple,
 ]
 
+# Kernels that need none of gamma, degree and coef0.
+WITHOUT_PARAMETERS = ("precomputed", "linear", "cosine")
 KERNEL_CONSTRAINTS = {
     "kernel": [
         StrOptions(
@@ -80,7 +82,7 @@ class KernelFeaturesMixin(BoundaryPredictorMixin):
 
     def _kernel_params(self, rows, weights):
         """Parameters of the kernel by the names of scikit-learn."""
-        if self.kernel == "precomputed" or callable(self.kernel):
+        if self.kernel in WITHOUT_PARAMETERS or callable(self.kernel):
             return {}
         gamma = resolved_gamma(self.gamma, rows, weights)
         return {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}

@@ -94,7 +94,7 @@ class Relaxation:
     M : ndarray of shape (n, n)
         Relaxed products of labels.
     y : ndarray of shape (n_slacks,)
-        Multipliers of the slacks.
+        Multipliers of the slacks, of the same iterate as M.
     objective : float
         Value of M: no less than the optimum.
     lower_bound : float
@@ -171,9 +171,9 @@ def solve_program(program, *, tol, max_iter, progress):
         # 4) certify
         below, above = program.lower_bound(x), program.upper_bound(x, M, y)
         if below > lower:
-            lower, best_x, best_y = below, x, y
+            lower, best_x = below, x
         if above < upper:
-            upper, best_M = above, M
+            upper, best_M, best_y = above, M, y
         iterations.record(upper)
         if upper - lower <= tol * abs(upper):
             iterations.status = Status.CONVERGED

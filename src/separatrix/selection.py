@@ -180,7 +180,7 @@ def compare_clusterings(
     X : array-like of shape (n_samples, n_features)
         Samples.
     estimators : list of clusterers or dict of str to clusterer, default=None
-        Candidates; clones of them are fitted. Those of one class are a family. By default eleven
+        Candidates; clones of them are fitted. Those of one class are a family. By default twelve
         of this library and of scikit-learn.
     n_clusters : int or None, default=2
         Number of clusters that each is asked for; None leaves it to the estimators.
@@ -394,7 +394,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_clusters : int or None, default=None
         Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`.
     tier : {"fast", "thorough"}, default="fast"
-        Eleven candidates, a second or two on 1,000 samples; or twenty, up to a minute on 2,000.
+        Twelve candidates, about a second on 1,000 samples; or 21, up to a minute on 2,000.
     max_samples : int or None, default=None
         Most samples that the candidates see, drawn at random; the others get their labels from
         the nearest of these. None is 1,000 for the fast tier and 2,000 for the thorough one.

@@ -224,7 +224,7 @@ def test_no_restart_beats_the_exhaustive_minimum(n_clusters, n, record_property)
         assert min(found) >= least * (1 - 1e-6)
         shares.append(np.mean(np.array(found) <= least * (1 + 1e-5)))
         reached += min(found) <= least * (1 + 1e-5)
-    record_property("share_of_optima_reached", reached / n_cases)
+    record_property("share_of_optima_reached", float(reached / n_cases))
     record_property("share_of_starts_at_the_optimum", float(np.mean(shares)))
     print(f"optimum reached in {reached} of {n_cases} cases, by {np.mean(shares):.0%} of starts")
     assert reached > n_cases / 2

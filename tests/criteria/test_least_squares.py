@@ -358,7 +358,7 @@ def test_the_best_of_many_starts_reaches_the_exhaustive_minimum(search, mode, re
         assert model.objective_ == model.objectives_.min() == model.history_[-1]
         np.testing.assert_array_equal(model.history_, np.minimum.accumulate(model.objectives_))
         reached += model.objective_ <= best * (1 + 1e-9)
-    record_property("share_of_optima_reached", reached / n_cases)
+    record_property("share_of_optima_reached", float(reached / n_cases))
     print(f"{search}, {mode}: optimum reached in {reached} of {n_cases} cases")
     assert reached >= share * n_cases
 
@@ -693,7 +693,7 @@ def test_offsets_with_bounds_for_each_cluster_solve_the_transport_problem(record
             rows, columns = linear_sum_assignment(scores[:, places], maximize=True)
             best = scores[rows, places[columns]].sum()
             assert scores[np.arange(n), labels].sum() == pytest.approx(best)
-    record_property("share_of_sizes_met", met / n_cases)
+    record_property("share_of_sizes_met", float(met / n_cases))
     print(f"sizes met in {met} of {n_cases} cases")
     assert met >= 0.95 * n_cases
 

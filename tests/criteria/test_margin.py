@@ -199,7 +199,7 @@ def test_no_restart_beats_the_exhaustive_minimum(kernel, C, record_property):
         assert model.objective_ >= best * (1 - 1e-9)
         reached += model.objective_ <= best * (1 + 1e-9)
         assert message is not None or excess(model.labels_, 0.3) <= 1e-12
-    record_property("share_of_optima_reached", reached / n_cases)
+    record_property("share_of_optima_reached", float(reached / n_cases))
     print(f"optimum reached in {reached} of {n_cases} cases")
     assert reached > n_cases / 2
 

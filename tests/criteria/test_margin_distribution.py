@@ -180,7 +180,7 @@ def test_gap_of_practical_steps_falls_with_the_root_of_their_number(record_prope
     ):
         dual = dual_of(machine, n_clusters, seed=seed, n=24, n_labellings=5)
         gaps = [gaps_of(dual, number, "practical", n_seeds=4).mean() for number in numbers]
-        slopes.append(np.polyfit(np.log(numbers), np.log(gaps), 1)[0])
+        slopes.append(float(np.polyfit(np.log(numbers), np.log(gaps), 1)[0]))
     record_property("exponents", slopes)
     assert np.mean(slopes) <= -0.45
 

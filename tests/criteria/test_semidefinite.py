@@ -31,6 +31,7 @@ from separatrix.label_programs import (
     best_labelling,
     label_bound,
 )
+from separatrix.metrics import clustering_error
 from separatrix.result import Progress, Status
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -339,6 +340,17 @@ def test_balance_is_kept(balance):
     X, _ = make_blobs([50, 11], centers=[[0, 0], [5, 0]], random_state=0)
     sizes = np.bincount(SemidefiniteMarginClustering(balance=balance).fit(X).labels_)
     assert sizes[0] - sizes[1] <= max(balance * 61, 1)
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.01, 1.0])
+def test_a_small_C_does_not_move_the_boundary(C):
+    """All values of the machine are then far below one, and the loss tells nothing of the cut."""
+    X, y = make_blobs(80, centers=[[0, 0], [8, 0]], random_state=0)
+    assert clustering_error(y, SemidefiniteMarginClustering(C=C).fit(X).labels_) == 0
+
+
+def test_no_gamma_where_the_kernel_has_none(blobs):
+    assert np.isnan(SemidefiniteMarginClustering(kernel="linear").fit(blobs[0]).gamma_)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -127,7 +127,7 @@ def test_restarts_reach_the_exhaustive_optimum(record_property):
         model.fit(X)
         assert model.objective_ <= kappa.max() * (1 + 1e-9)
         reached += model.objective_ >= kappa.max() * (1 - 1e-9)
-    record_property("share_of_optima_reached", reached / n_cases)
+    record_property("share_of_optima_reached", float(reached / n_cases))
     print(f"optimum reached in {reached} of {n_cases} cases")
     assert reached > n_cases / 2
 

@@ -108,8 +108,8 @@ class HardMaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         all splits.
     alpha_length_ : float
         Length of the sizes of all responses, the least of all splits. Where it is one, the
-        program's optimum is that of the paper's problem (13); where it is less, the problem solved
-        is tighter (see `solve_hard_volume`).
+        program's optimum is that of the paper's problem (13); where it is less, for a large `reg`
+        or a C below 1 / sqrt(n), the problem solved is tighter (see `solve_hard_volume`).
     history_ : list of float
         Objective at each iteration.
     n_iter_ : int
@@ -126,8 +126,8 @@ class HardMaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
 
     Notes
     -----
-    A step costs a few products of matrices of the samples' size: 1,000 samples take seconds,
-    5,000, the most allowed, an hour.
+    A step costs a few products of matrices of the samples' size: 500 samples take seconds, 2,000
+    minutes, and 5,000, the most allowed, an hour.
 
     References
     ----------
