@@ -2,13 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint papers speed figures clean
+.PHONY: demo digits test lint papers speed figures clean
 
-demo: .venv/demo.stamp
-	$(BIN)/python examples/demo.py
+# The command line on a bundled table, from file to labels, model and report.
+demo: .venv/cli.stamp
+	$(BIN)/separatrix demo --to build/demo
+
+# Handwritten digits, two at a time and all ten, beside scikit-learn's methods.
+digits: .venv/cli.stamp
+	$(BIN)/python examples/digits.py
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -30,13 +35,13 @@ figures: .venv/dev.stamp
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/demo.stamp: .venv/bin/python pyproject.toml
+.venv/cli.stamp: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	touch $@
 
 .venv/dev.stamp: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ .venv/demo.stamp
+	touch $@ .venv/cli.stamp
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 import separatrix
 from separatrix import (
+    AutoClustering,
     KernelKMeans,
     LDAKMeans,
     MaximinSeparationClustering,
@@ -153,7 +154,9 @@ def test_every_clusterer_has_a_report(clusterer, n_clusters, tmp_path):
     X = IRIS.iloc[::3]
     model = fitted(clusterer(n_clusters), X)
     page = report(model, X, tmp_path)
-    assert page.ids() == SECTIONS
+    of_the_consensus = ["candidates"] * (clusterer is AutoClustering and n_clusters > 1)
+    assert page.ids() == SECTIONS[:6] + of_the_consensus + SECTIONS[6:]
+    assert "nan" not in page.text
     sizes = {f"cluster {c}": f"{size}" for c, size in enumerate(np.bincount(model.labels_))}
     assert {name: row[0] for name, row in page.table("cluster", "rows").items()} == sizes
     assert page.data["labellings"] == [["", model.labels_.tolist()]]
@@ -272,7 +275,7 @@ def test_quality_is_the_metric(iris_model, tmp_path):
     score = separation_probability_score(IRIS, iris_model.labels_)
     assert rows["separation score, at reg=0.1"] == [shown(score)]
     assert rows["iterations"] == [str(iris_model.n_iter_)]
-    assert f"separation score is {score:.2f}" in page.text
+    assert f"separation score of {score:.2f}" in page.text
 
 
 def test_a_halved_cloud_scores_what_the_report_says(tmp_path):
@@ -330,6 +333,44 @@ def test_consensus_facts_are_told(iris_model, tmp_path):
     assert [name for name, _ in page.data["tips"][1:3]] == ["lead", "confidence"]
 
 
+def test_consensus_tells_its_candidates_and_its_doubts(tmp_path):
+    model = AutoClustering(max_clusters=4, random_state=0).fit(IRIS)
+    page = report(model, IRIS, tmp_path)
+    assert page.ids() == [*SECTIONS[:6], "candidates", "number", *SECTIONS[6:]]
+    candidates = model.candidates_
+    order = np.argsort(-candidates.ranks, kind="stable")
+    rows = page.table("clustering", "family")
+    assert list(rows) == [candidates.names[i] for i in order]
+    assert [row[2] for row in rows.values()] == [f"{candidates.ranks[i]:.2f}" for i in order]
+    evidence = page.table("clusters", "evidence")
+    assert evidence == {str(k): [f"{e:.2f}"] for k, e in model.selection_curve_.items()}
+    assert model.n_clusters_words_ in page.text
+    assert f"agree to {model.agreement_:.2f} on average: {model.agreement_words_}" in page.text
+
+
+def test_only_what_holds_is_said(iris_model, tmp_path):
+    straight = report(iris_model, IRIS, tmp_path).text
+    model = AgglomerativeClustering(2).fit(IRIS)
+    plain = report(model, IRIS, tmp_path).text
+    for words in ("Weight: the share", "The lead of a row", "The objective is in units"):
+        assert words in straight
+        assert words not in plain
+    for words in ("Confidence is a share", "Agreement is the mean"):
+        assert words not in straight
+    model.confidence_ = np.linspace(0, 1, len(IRIS))
+    assert "Confidence is a share" in report(model, IRIS, tmp_path).text
+
+
+def test_model_is_loaded_in_one_way(iris_model, tmp_path):
+    unsaved = report(iris_model, IRIS, tmp_path).text
+    assert 'joblib.dump(model, "model.joblib")' in unsaved
+    assert "separatrix predict" not in unsaved
+    saved = report(iris_model, IRIS, tmp_path, model_path="my model.skops").text
+    assert "separatrix predict new.csv 'my model.skops' --out" in saved
+    assert "load_model('my model.skops')" in saved
+    assert "joblib" not in saved
+
+
 # --- what goes in -------------------------------------------------------------------------------
 
 
@@ -357,6 +398,15 @@ def test_rows_and_columns_keep_their_names(iris_model, tmp_path):
     assert page.data["tips"][0] == ["row", list(X.index)]
 
 
+def test_rows_take_names(iris_model, tmp_path):
+    names = np.array([f"plant {i}" for i in range(len(IRIS))])
+    page = report(iris_model, IRIS, tmp_path, row_names=names)
+    assert page.data["tips"][0] == ["row", names.tolist()]
+    assert set(page.table("row", "cluster")) <= set(names)
+    with pytest.raises(ValueError, match="row_names has 3 names but X has 150 rows"):
+        report(iris_model, IRIS, tmp_path, row_names=names[:3])
+
+
 def test_other_rows_than_those_of_the_fit_are_predicted(iris_model, tmp_path):
     X = IRIS.iloc[5:60]
     page = report(iris_model, X, tmp_path)
@@ -369,7 +419,7 @@ def test_pipeline_that_scales_is_explained_in_the_units_of_the_data(tmp_path):
     means = IRIS.groupby(model[-1].labels_).mean()
     for name, row in page.table("feature", "weight").items():
         assert row[-2:] == [shown(mean) for mean in means[name]]
-    assert "Parameters of StandardScaler, step standardscaler" in page.text
+    assert page.table("what", "value")["step standardscaler"] == ["StandardScaler()"]
     renamed = report(model, IRIS, tmp_path, feature_names=list("abcd"))
     assert set(renamed.table("feature", "weight")) == set("abcd")
 
@@ -410,9 +460,7 @@ def test_rows_that_are_all_equal_have_no_separation(tmp_path):
 def test_confidence_stands_in_for_scores(tmp_path):
     model = AgglomerativeClustering(3).fit(IRIS)
     model.confidence_ = np.random.default_rng(0).permutation(len(IRIS)) / len(IRIS)
-    rows = report(model, IRIS, tmp_path).table(
-        "row", "cluster", "across the boundary", "confidence"
-    )
+    rows = report(model, IRIS, tmp_path).table("row", "cluster", "confidence")
     assert list(rows) == [str(row) for row in np.argsort(model.confidence_)[:12]]
 
 
@@ -445,13 +493,13 @@ def test_comparison_lists_clusterings_by_rank(tmp_path):
     order = ["margin", "separation", "means <b>three</b>", "means, two"]
     rows = page.table("clustering", "family")
     assert list(rows) == order
-    assert rows["margin"] == ["margin", "3", "1", "0.9", ""]
+    assert rows["margin"] == ["margin", "3", "1.00", "0.90", ""]
     assert rows["means <b>three</b>"][-1] == "it <i>warned</i>"
     assert rows["means, two"][-1] == "not used"
     matrix = page.table("clustering", "margin")
     assert matrix["separation"][:2] == [f"{compared.agreement[0, 1]:.2f}", "1.00"]
     overall = compared.family_agreement
-    assert f"{shown(overall)} ({agreement_words(overall)})" in page.text
+    assert f"agree to {overall:.2f} on average: {agreement_words(overall)}" in page.text
 
 
 def test_clusters_of_a_comparison_are_matched_to_the_first(tmp_path):

@@ -28,6 +28,7 @@ __all__ = [
     "like",
     "namespace_of",
     "one_blas_thread",
+    "one_thread",
     "supported_floats",
     "to_numpy",
     "widest_float",
@@ -81,10 +82,18 @@ def one_blas_thread(function):
     Factoring a matrix of a few hundred rows gains nothing from threads, and on a busy machine
     threads that wait for each other make it a thousand times slower.
     """
+    return _limited(function, "blas")
 
+
+def one_thread(function):
+    """Run `function` on one thread of BLAS and OpenMP, for the same reason."""
+    return _limited(function, None)
+
+
+def _limited(function, user_api):
     @functools.wraps(function)
     def limited(*args, **kwargs):
-        with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+        with _get_threadpool_controller().limit(limits=1, user_api=user_api):
             return function(*args, **kwargs)
 
     return limited

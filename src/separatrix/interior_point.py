@@ -221,8 +221,12 @@ class _Path:
         self.factor = None
         if self.Z is None:
             return
-        A = program.system(x, s, self.Z, M, y)
-        self.scale = 1 / np.sqrt(np.diag(A))
+        with np.errstate(all="ignore"):  # next to the boundary numbers may leave their range
+            A = program.system(x, s, self.Z, M, y)
+        diagonal = np.diag(A)
+        if not (np.isfinite(diagonal) & (diagonal > 0)).all():
+            return
+        self.scale = 1 / np.sqrt(diagonal)
         A *= self.scale[:, None]
         A *= self.scale
         with suppress(LinAlgError):

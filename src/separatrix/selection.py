@@ -1,7 +1,7 @@
 """Choosing a clustering without labels: candidates side by side, and their consensus."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from separatrix._sklearn import Interval, StrOptions, fit_context
+from separatrix._sklearn import Interval, StrOptions, fit_context, one_thread
 from separatrix.base import ObservedProgress, order_of_clusters, renumbered
 from separatrix.candidates import FAILED, default_candidates, named_candidates, run_candidates
 from separatrix.chunks import row_slices
@@ -40,6 +40,8 @@ __all__ = ["AutoClustering", "Comparison", "compare_clusterings"]
 
 # Samples that candidates are run on.
 MAX_SAMPLES = {"fast": 1_000, "thorough": 2_000}
+# Samples up to which threads of a candidate would rather wait for each other than help.
+ONE_THREAD_ROWS = 2_000
 # Principal components that stand for more features than this.
 MAX_FEATURES = 50
 # Samples and candidates that the number of clusters is chosen on.
@@ -224,6 +226,11 @@ def compare_clusterings(
 
 def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
     """Comparison of candidates, given as families and clusterers by name."""
+    run = one_thread(_run_and_score) if len(X) <= ONE_THREAD_ROWS else _run_and_score
+    return run(X, candidates, n_clusters, n_jobs, rng, on_candidate)
+
+
+def _run_and_score(X, candidates, n_clusters, n_jobs, rng, on_candidate):
     labels, seconds, notes = run_candidates(
         candidates, X, n_clusters=n_clusters, n_jobs=n_jobs, rng=rng, on_candidate=on_candidate
     )
@@ -260,20 +267,23 @@ class NeighborVote:
         n_neighbors = min(N_VOTERS, len(X))
         return cls(NearestNeighbors(n_neighbors=n_neighbors).fit(X), labels, shares)
 
-    def __call__(self, X):
-        """Labels and confidence of samples."""
+    def __call__(self, X, *others):
+        """Labels and confidence of samples, and their labels by other labels of the voters."""
         distances, voters = self.search.kneighbors(X)
         # what the distance of a sample to itself may be after rounding
         nearest = np.sqrt(np.finfo(float).eps) * (1 + np.abs(X).max(axis=1, keepdims=True))
         weights = 1 / np.maximum(distances, nearest) ** 2
         weights /= weights.sum(axis=1, keepdims=True)
-        n_clusters = self.shares.shape[1]
-        votes = np.zeros((len(X), n_clusters))
-        for voter, weight in zip(voters.T, weights.T, strict=True):
-            votes[np.arange(len(X)), self.labels[voter]] += weight
-        labels = votes.argmax(axis=1)
+
+        def elected(labels):
+            votes = np.zeros((len(X), self.shares.shape[1]))
+            for voter, weight in zip(voters.T, weights.T, strict=True):
+                votes[np.arange(len(X)), labels[voter]] += weight
+            return votes.argmax(axis=1).astype(np.int32)
+
+        labels = elected(self.labels)
         confidence = np.einsum("ij,ij->i", weights, self.shares[voters, labels[:, None]])
-        return labels.astype(np.int32), np.minimum(confidence, 1.0)
+        return labels, np.minimum(confidence, 1.0), *map(elected, others)
 
 
 @dataclass(frozen=True)
@@ -537,12 +547,11 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.agreement_words_ = agreement_words(self.agreement_, apart=self.gap_ > 1)
         # 4) all samples
         self._vote = NeighborVote.of(rows, consensus, shares)
-        self.labels_, self.confidence_ = self._voted(X, self._vote)
-        if len(np.unique(self.labels_)) < self.n_clusters_:
-            warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=2)
         self.best_candidate_ = self.candidates_.best
         best = self.candidates_.labels[int(np.argmax(self.candidates_.ranks))]
-        self.best_candidate_labels_, _ = self._voted(X, replace(self._vote, labels=best))
+        self.labels_, self.confidence_, self.best_candidate_labels_ = self._voted(X, best)
+        if len(np.unique(self.labels_)) < self.n_clusters_:
+            warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=2)
         progress.close()
         return self
 
@@ -561,7 +570,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self._voted(X, self._vote)[0]
+        return self._voted(X)[0]
 
     def _chosen_n_clusters(self, rows, progress, rng):
         """The number of clusters asked for, or the one with the most evidence."""
@@ -588,6 +597,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             lambda *_: progress.subtask("candidate", 0).close(),
         )
 
+    @one_thread
     def _consensus(self, rng):
         """Labels that the candidates elect, the largest cluster first, and their vote shares."""
         found = self.candidates_
@@ -603,9 +613,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         shares = family_weights([found.families[i] for i in used])
         return elected, vote_shares(elected, found.labels[used], shares, self.n_clusters_)
 
-    def _voted(self, X, vote):
-        """Labels and confidence of samples."""
+    def _voted(self, X, *others):
+        """Labels and confidence of samples, and labels by others of the samples that vote."""
         slices = row_slices(X, width=N_VOTERS * (2 + self.n_clusters_))
-        parts = [vote(self._frame(X[rows])) for rows in slices]
-        labels, confidence = zip(*parts, strict=True)
-        return np.concatenate(labels), np.concatenate(confidence)
+        parts = [self._vote(self._frame(X[rows]), *others) for rows in slices]
+        return [np.concatenate(columns) for columns in zip(*parts, strict=True)]

@@ -1,6 +1,9 @@
 """Files that cannot be used: one line that says what and where, exit code 2, nothing written."""
 
+import gzip
+import io
 import re
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +27,13 @@ def refusal(arguments, capfd):
     return line
 
 
+def archive(member):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr(member, "content")
+    return file.getvalue()
+
+
 def test_the_table_itself_is_sound(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text(TABLE)
@@ -37,6 +47,7 @@ def test_the_table_itself_is_sound(tmp_path):
     ("content", "said"),
     [
         ("", "the file is empty"),
+        ("\n\r\n\n\n", "the file is empty"),
         ("age,pay\n", "no rows of data"),
         ("age,pay\n1,2\n", "1 row of data; clustering needs at least 2"),
         (TABLE.replace("25,z,5.5", "25,z"), "line 7: 2 fields where the header has 3"),
@@ -51,12 +62,17 @@ def test_the_table_itself_is_sound(tmp_path):
         ("1,2\n3,4\n5,6\n", "line 1 has only numbers"),
         ("day\n2024-01-01\n2024-01-02\n", "'day' holds date32"),
         ("word\nsame\nsame\n", "'word' holds the same text"),
+        ("void,word\n,same\n,same\n", "'void' holds no values; 'word' holds the same text"),
+        (TABLE.replace("27,y,7.5", '27,"y,7.5'), "line 9: a quote is not closed"),
+        (TABLE.replace("27,y,7.5", '27,y,"7.5'), "line 9: a quote is not closed"),
         (TABLE.encode().replace(b"27,y", b"27,\xe9"), "line 9: byte 0xe9 is not UTF-8"),
         (TABLE.encode().replace(b"city", b"cit\xe9"), "line 1: byte 0xe9 is not UTF-8"),
-        (TABLE.encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+        (TABLE.encode("utf-16"), "the file is UTF-16; convert it"),
+        (gzip.compress(TABLE.encode()), "the file is compressed; unpack it"),
         (b"a,b\n\x00\x01,\x02\n", "NUL bytes"),
         (b"PAR1 but no Parquet", "."),
         (b"PK\3\4 but no archive", "not a zip file"),
+        (archive("xl/workbook.xml"), "not of NumPy; save a spreadsheet as CSV"),
     ],
 )
 def test_malformed_files(tmp_path, capfd, content, said):
@@ -97,6 +113,27 @@ def test_ten_gigabytes_of_sparse_text_are_refused_unread(tmp_path, capfd, monkey
     # a quarter of the columns needs a quarter of the memory
     with pytest.raises(AssertionError, match="it was read"):
         main(["cluster", str(path), *SEPARATION, "--columns", "a"])
+
+
+def test_ten_gigabytes_without_a_line_are_refused(tmp_path, capfd, monkeypatch):
+    path = tmp_path / "data.csv"
+    small_machine(monkeypatch, 1000)
+    outputs = ["--out", tmp_path / "labels.csv"]
+    for start, said in (
+        (b"", "NUL bytes"),
+        (b"a,b\n" + b"1,2\n" * 300_000, "line 300002: has no"),
+    ):
+        with open(path, "wb") as file:
+            file.write(start)
+            file.truncate(10 * 10**9)
+        assert said in refusal(["cluster", path, *SEPARATION, *outputs], capfd)
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def test_values_too_large_to_square_are_refused_in_one_line(tmp_path, capfd):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,1e308\n2,-1e308\n3,1e308\n4,5\n")
+    assert "values too large" in refusal(["cluster", path, *SEPARATION], capfd)
 
 
 def test_binary_files_are_measured_before_they_are_unpacked(tmp_path, capfd, monkeypatch):
@@ -145,6 +182,14 @@ def test_options_that_cannot_work(tmp_path, capfd, options, said):
     assert re.search(said, line)
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_text() == TABLE
+
+
+def test_the_demo_overwrites_nothing_of_others(tmp_path, capfd):
+    path = tmp_path / "labels.csv"
+    path.write_text("mine")
+    assert "holds other files; name another" in refusal(["demo", "--to", tmp_path], capfd)
+    assert list(tmp_path.iterdir()) == [path]
+    assert "cannot be written" in refusal(["demo", "--to", path], capfd)
 
 
 def test_files_that_are_not_there(tmp_path, capfd):

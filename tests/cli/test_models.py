@@ -27,7 +27,7 @@ def pipeline(method="separation", n_clusters=2):
 
 
 def save(path, method="separation", **card):
-    models.save_model(path, "passthrough", pipeline(method)[-1], {"method": method, **card})
+    models.save_model(path, pipeline(method), {"method": method, **card})
     return path
 
 
@@ -170,6 +170,23 @@ def test_only_classes_of_the_library_are_its_own(tmp_path, name):
     schema = schema.replace("MaximinSeparationClustering", attribute)
     with pytest.raises(Refusal, match=f"untrusted types: {name}"):
         models.load_model(repacked(path, {"schema.json": schema.encode()}))
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_the_commands_refuse_in_one_line(tmp_path, capfd, sealed):
+    path, out = save(tmp_path / "model.skops"), tmp_path / "labels.csv"
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read("schema.json").replace(b"MaximinSeparation", b"Foreign")
+    repacked(path, {"schema.json": schema}, sealed=sealed)
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    predict = ["predict", str(tmp_path / "data.csv"), str(path), "--out", str(out)]
+    for command in (predict, ["explain", str(path)]):
+        with pytest.raises(SystemExit) as stopped:
+            main(command)
+        assert stopped.value.code == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert ("untrusted types" if sealed else "wrong checksum") in line
+        assert not out.exists()
 
 
 def test_other_files_are_refused(tmp_path):

@@ -1,5 +1,6 @@
 """Outputs appear whole or not at all, whatever ends the work."""
 
+import csv
 import errno
 import os
 import signal
@@ -7,6 +8,7 @@ import stat
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import separatrix
@@ -66,10 +68,45 @@ def test_links_are_followed(tmp_path):
     assert (tmp_path / "target").read_text() == "row,cluster\n1,1\n2,0\n"
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_names_that_need_quotes_have_them(tmp_path, ending):
+    path = str(tmp_path / f"labels.{ending}")
+    names = ["plain", "a,b", "a\tb", 'a "b"', "two\nlines", "", "é"]
+    confidence = np.array([1, 0.5, 1 / 3, 0, 0.25, 0.125, 0.99996])
+    for ids in ({"na,me": names}, {"na\tme": list(range(7))}):
+        write_labels(path, ids, np.arange(7), confidence)
+        with open(path, newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file, delimiter="," if ending == "csv" else "\t")
+        ((name, expected),) = ids.items()
+        assert header == [name, "cluster", "confidence"]
+        assert [row[0] for row in rows] == [str(one) for one in expected]
+        assert [int(row[1]) for row in rows] == list(range(7))
+        np.testing.assert_array_equal([float(row[2]) for row in rows], confidence.round(4))
+
+
 def test_a_full_disk_is_told(tmp_path):
     with pytest.raises(Refusal, match="No space left"), Outputs("-", a=str(tmp_path / "a")):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_standard_output_that_takes_nothing(tmp_path):
+    program = [sys.executable, "-c", "from separatrix.cli import main; main()"]
+    (tmp_path / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(9000)))
+    command = [*program, "cluster", str(tmp_path / "data.csv"), "-k", "2", "-m", "separation"]
+    model = tmp_path / "model.skops"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "separatrix: output: cannot be written: No space left on device\n"
+    # a reader that has seen enough is no error
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*command, "--model", str(model)], stdout=writer)
+    os.close(writer)
+    assert done.returncode == 0
+    assert model.exists()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from separatrix.cli import Refusal
 from separatrix.cli.reading import read_table
+from separatrix.report.evidence import Clustering, Samples
 
 __all__ = ["Features", "listed", "read_features", "read_matrix"]
 
@@ -26,14 +27,18 @@ TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
 class Features:
     """A table as features, with all that is needed to make them from another table.
 
-    `columns` has a list of categories for each name, or None for numbers; `left_out` a reason.
+    `columns` has a list of categories for each name, or None for numbers; `left_out` a reason;
+    `values` are the features in units of the table, `X` as a clusterer takes them.
     """
 
     name: str
     ids: dict
     columns: dict[str, list[str] | None]
     left_out: dict[str, str]
+    imputes: bool
     encoder: ColumnTransformer
+    scaler: ColumnTransformer | str
+    values: np.ndarray
     X: np.ndarray
 
     @property
@@ -44,27 +49,24 @@ class Features:
             f"{name}={one}" for name, ones in self.columns.items() for one in ones or ()
         ]
 
+    @property
+    def row_names(self):
+        """Names of the rows, their numbers from 1 if no column names them."""
+        return np.asarray(next(iter(self.ids.values()), range(1, len(self.X) + 1)))
+
     def card(self, labels):
         """What `predict` and `explain` need: columns, and means of clusters in their units."""
-        members = np.equal.outer(np.arange(labels.max() + 1), labels)
-        sizes = members.sum(axis=1)
-        means = members @ self.X / np.maximum(sizes, 1)[:, None]
-        variance = self.X.var(axis=0)
-        between = sizes @ (means - self.X.mean(axis=0)) ** 2 / len(labels)
-        share = np.divide(between, variance, out=np.zeros_like(between), where=variance > 1e-12)
-        imputer, scaler = (step for _, step in self.encoder.named_transformers_["numbers"].steps)
-        if hasattr(scaler, "scale_"):
-            means[:, : len(scaler.scale_)] *= scaler.scale_
-            means[:, : len(scaler.scale_)] += scaler.mean_
+        samples = Samples(self.X, self.X, self.values, self.names, None)
+        clusters = Clustering(samples, labels, list(range(labels.max() + 1)))
         return {
             "columns": self.columns,
             "id_column": next(iter(self.ids), None),
-            "imputes": imputer is not None,
+            "imputes": self.imputes,
             "features": self.names,
-            "sizes": sizes.tolist(),
-            "means": means.tolist(),
-            "share": share.tolist(),
-            "deviation": np.sqrt(variance).tolist(),
+            "sizes": clusters.sizes.tolist(),
+            "means": clusters.means.tolist(),
+            "share": clusters.explained.tolist(),
+            "deviation": self.X.std(axis=0).tolist(),
         }
 
 
@@ -94,13 +96,17 @@ def read_features(path, columns, id_column, categorical, impute, standardize):
         raise Refusal(f"{table.name}: columns of no use: {reasons or 'all'}")
     remedy = None if impute else "pass --impute mean, median or most-frequent"
     matrix = _matrix(table, kept, remedy)
-    encoder = _encoder(kept, impute, standardize)
-    return Features(table.name, ids, kept, left_out, encoder, encoder.fit_transform(matrix))
+    encoder, scaler = _encoder(kept, impute), _scaler(kept, standardize)
+    values = encoder.fit_transform(matrix)
+    with np.errstate(over="ignore", invalid="ignore"):  # the estimator refuses what results
+        X = values if scaler == "passthrough" else scaler.fit_transform(values)
+    return Features(table.name, ids, kept, left_out, bool(impute), encoder, scaler, values, X)
 
 
 def read_matrix(path, card, id_column):
     """Ids of rows, and what a saved model's encoder takes, of the table in a file."""
-    columns, id_column = card["columns"], id_column or card["id_column"]
+    columns = card["columns"]
+    id_column = card["id_column"] if id_column is None else id_column
     texts = [name for name, categories in columns.items() if categories]
     table = read_table(path, columns=[*columns, *[id_column] * bool(id_column)], text=texts)
     remedy = None if card["imputes"] else "the model was made without --impute"
@@ -120,6 +126,8 @@ def _categories(table, name, values, is_categorical):
     """Categories of a column, None if it holds numbers, or a reason why it is of no use."""
     if _holds(values, NUMBERS) and not is_categorical:
         return None
+    if values.null_count == len(values):
+        return "holds no values"
     if not _holds(values, NUMBERS + TEXTS):
         return f"holds {values.type} values, neither numbers nor texts"
     texts = values.cast(pa.string())
@@ -176,18 +184,29 @@ def _matrix(table, columns, missing_remedy):
     return matrix
 
 
-def _encoder(columns, impute, standardize):
-    """Transformer of the matrix to features: the numbers, then categories as zeros and ones."""
+def _encoder(columns, impute):
+    """Transformer of the matrix to values: the numbers, then categories as zeros and ones."""
 
     def imputer(strategy):
-        return SimpleImputer(strategy=strategy, keep_empty_features=True) if impute else None
+        return SimpleImputer(strategy=strategy, keep_empty_features=True)
 
     coded = np.array([categories is not None for categories in columns.values()])
     codes = [np.arange(len(categories)) for categories in columns.values() if categories]
-    scaler = StandardScaler() if standardize else None
     one_hot = OneHotEncoder(categories=codes, sparse_output=False)
-    numbers = make_pipeline(imputer(impute and impute.replace("-", "_")), scaler)
-    texts = make_pipeline(imputer("most_frequent"), one_hot)
+    numbers = imputer(impute.replace("-", "_")) if impute else "passthrough"
+    texts = make_pipeline(imputer("most_frequent"), one_hot) if impute else one_hot
     return ColumnTransformer(
         [("numbers", numbers, np.flatnonzero(~coded)), ("texts", texts, np.flatnonzero(coded))]
+    )
+
+
+def _scaler(columns, standardize):
+    """Transformer of values to features: numbers with mean 0 and variance 1, if wanted."""
+    n_numbers = sum(categories is None for categories in columns.values())
+    if not standardize or not n_numbers:
+        return "passthrough"
+    return ColumnTransformer(
+        [("numbers", StandardScaler(), slice(n_numbers))],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
     )

@@ -1,5 +1,6 @@
 """The commands. Heavy imports wait until a command needs them."""
 
+import shlex
 import sys
 import time
 import warnings
@@ -22,6 +23,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+DEMO = (
+    "cluster customers.csv --id-column customer --out labels.csv --report report.html"
+    " --model model.skops",
+    "predict new.csv model.skops --out new_labels.csv",
+    "explain model.skops",
+)
 NAMES, FILE, N = ({"metavar": metavar} for metavar in ("A,B,..", "FILE", "N"))
 
 Data = Annotated[
@@ -35,6 +42,7 @@ Out = Annotated[
     str | None,
     typer.Option("-o", "--out", **FILE, help="Labels: .csv, .tsv, .parquet; - in a pipe."),
 ]
+Report = Annotated[str | None, typer.Option(**FILE, help="Report: .html.")]
 Columns = Annotated[
     str | None,
     typer.Option(**NAMES, help="Columns to use.", show_default="numbers and categories"),
@@ -49,7 +57,8 @@ Standardize = Annotated[bool, typer.Option(help="Give numbers mean 0 and varianc
 
 
 def _destination(out):
-    return "-" if out is None and not sys.stdout.isatty() else out
+    in_pipe = out is None and sys.stdout is not None and not sys.stdout.isatty()
+    return "-" if in_pipe else out
 
 
 @contextmanager
@@ -78,6 +87,11 @@ def _described(features):
     return Path(features.name).name, f"{len(features.X):,} rows · {kinds}{made}"
 
 
+def _agreement(agreement, words):
+    is_known = agreement is not None and agreement == agreement
+    return "agreement", f"{agreement:.2f}, {words}" if is_known else words
+
+
 def _summarize(facts, sizes, paths):
     """Show on standard error what was found and where it is."""
     from separatrix.cli import screens
@@ -93,7 +107,7 @@ def cluster(
     k: K = None,
     method: Method = "auto",
     out: Out = None,
-    report: Annotated[str | None, typer.Option(**FILE, help="Report: .html.")] = None,
+    report: Report = None,
     model: Annotated[str | None, typer.Option(**FILE, help="Model to predict by: .skops.")] = None,
     columns: Columns = None,
     id_column: IdColumn = None,
@@ -106,6 +120,8 @@ def cluster(
     random_state: Seed = 0,
 ):
     """Find clusters in a table; write labels, a report and a model."""
+    from sklearn.pipeline import Pipeline
+
     from separatrix.cli import screens
     from separatrix.cli.columns import read_features
     from separatrix.cli.methods import make_estimator
@@ -119,17 +135,25 @@ def cluster(
         step(method)
         seconds, notes = _fit(estimator, features.X, method)
         card = {"method": method, **features.card(estimator.labels_)}
+        steps = {"encode": features.encoder, "standardize": features.scaler, method: estimator}
+        pipeline = Pipeline(list(steps.items()))
         if report:
             step("report")
-            title = f"Clusters of {Path(features.name).name}"
-            named = {"feature_names": features.names, "title": title, "model_path": model}
             with _refusing("report"):
-                separatrix.write_report(estimator, features.X, outputs["report"], **named)
+                separatrix.write_report(
+                    pipeline[1:],
+                    features.values,
+                    outputs["report"],
+                    feature_names=features.names,
+                    row_names=features.row_names,
+                    title=f"Clusters of {Path(features.name).name}",
+                    model_path=model or "model.skops",
+                )
         if model:
             from separatrix.cli.models import save_model
 
             step("model")
-            save_model(outputs["model"], features.encoder, estimator, card)
+            save_model(outputs["model"], pipeline, card)
         if outputs["labels"]:
             confidence = getattr(estimator, "confidence_", None)
             write_labels(outputs["labels"], features.ids, estimator.labels_, confidence)
@@ -139,12 +163,11 @@ def cluster(
     told = [
         _described(features),
         (method, f"{found} cluster{'s' * (found > 1)} in {seconds:.1f} s{doubt}"),
-        ("agreement", getattr(estimator, "agreement_words_", None)),
+        _agreement(*(getattr(estimator, of, None) for of in ("agreement_", "agreement_words_"))),
         *(("note", note) for note in notes),
         *((name, f"left out: {reason}") for name, reason in features.left_out.items()),
     ]
     _summarize(told, card["sizes"], paths)
-    return card
 
 
 @app.command()
@@ -175,6 +198,7 @@ def compare(
         str | None, typer.Option(**NAMES, help="See `methods`.", show_default="those of auto")
     ] = None,
     rows: Annotated[int, typer.Option(min=3, **N, help="Most rows to use, by chance.")] = 2000,
+    report: Report = None,
     columns: Columns = None,
     id_column: IdColumn = None,
     categorical: Categorical = None,
@@ -188,23 +212,39 @@ def compare(
     from separatrix.cli import screens
     from separatrix.cli.columns import listed, read_features
     from separatrix.cli.methods import make_estimator
+    from separatrix.cli.writing import Outputs
+    from separatrix.consensus import agreement_words
 
     asked = {name: make_estimator(name, k, [], random_state) for name in listed(methods) or ()}
-    with screens.progress(len(asked) or 11) as step, _refusing("compare"):
+    with Outputs(data, report=report) as outputs, screens.progress(2) as step:
         step("reading")
         features = read_features(data, columns, id_column, categorical, impute, standardize)
         chosen = np.random.RandomState(random_state).permutation(len(features.X))[:rows]
-        options = {"n_clusters": k, "random_state": random_state}
-        comparison = separatrix.compare_clusterings(
-            features.X[np.sort(chosen)],
-            asked or None,
-            on_candidate=lambda name, done, total: step(name),
-            **options,
-        )
-    seen = f"{rows:,} of them, by chance" if len(features.X) > rows else None
-    agreement = f"{comparison.family_agreement:.2f} between methods of different kinds"
-    facts = screens.facts(_described(features), ("compared", seen), ("agreement", agreement))
-    screens.show(facts, screens.compared(comparison))
+        chosen.sort()
+        with _refusing("compare"):
+            comparison = separatrix.compare_clusterings(
+                features.X[chosen],
+                asked or None,
+                n_clusters=k,
+                random_state=random_state,
+                on_candidate=lambda name, done, total: step(name, total + 1),
+            )
+        if report:
+            separatrix.write_report(
+                comparison,
+                features.X[chosen],
+                outputs["report"],
+                feature_names=features.names,
+                row_names=features.row_names[chosen],
+                title=f"Clusterings of {Path(features.name).name}",
+            )
+    told = [
+        _described(features),
+        ("compared", f"{rows:,} of them, by chance" if len(features.X) > rows else None),
+        _agreement(comparison.family_agreement, agreement_words(comparison.family_agreement)),
+        ("report", report),
+    ]
+    screens.show(screens.facts(*told), *screens.compared(comparison))
 
 
 @app.command()
@@ -231,16 +271,30 @@ def list_methods():
 
 @app.command()
 def demo(
-    k: K = None,
-    method: Method = "auto",
-    table: Annotated[bool, typer.Option("--table", help="Print the table and end.")] = False,
+    to: Annotated[str, typer.Option(metavar="FOLDER", help="Where to write.")] = "separatrix-demo",
 ):
-    """Cluster a made-up table of 300 customers."""
-    customers = files("separatrix.cli") / "data" / "customers.csv"
-    if table:
-        typer.echo(customers.read_text(encoding="utf-8"), nl=False)
-        return
-    from separatrix.cli import screens
-
-    card = cluster(str(customers), k, method, out="", id_column="customer")
-    screens.show(screens.means(card, top=8))
+    """Run cluster, predict and explain on a made-up table of 300 customers."""
+    bundled = (files("separatrix.cli") / "data" / "customers.csv").read_text(encoding="utf-8")
+    header, *rows = bundled.splitlines(keepends=True)
+    # the last 50 come later, as customers that the model has not seen
+    texts = {
+        "new.csv": header + "".join(rows[-50:]),
+        "customers.csv": header + "".join(rows[:-50]),
+    }
+    folder = Path(to)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            path = folder / name
+            if any(folder.iterdir()) and not (path.exists() and path.read_text("utf-8") == text):
+                raise Refusal(f"{to}: holds other files; name another folder by --to")
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"{to}: cannot be written: {error.strerror}") from error
+    for command in DEMO:
+        arguments = [str(folder / word) if "." in word else word for word in command.split()]
+        typer.echo(f"\n$ separatrix {shlex.join(arguments)}")
+        if code := app(arguments, standalone_mode=False):  # it was interrupted
+            raise typer.Exit(code)
+    typer.echo(f"\nTo see the report, open {(folder / 'report.html').resolve().as_uri()}")

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy
 import scipy
 import sklearn
-from sklearn.pipeline import Pipeline
 
 import separatrix
 from separatrix.cli import Refusal
@@ -57,9 +56,8 @@ def _digest(archive):
     return digest.hexdigest().encode()
 
 
-def save_model(path, encoder, estimator, card):
-    """Save a fitted encoder and estimator as a pipeline, with a card, a dict that JSON takes."""
-    pipeline = Pipeline([("encoder", encoder), ("estimator", estimator)])
+def save_model(path, pipeline, card):
+    """Save a fitted pipeline with a card, a dict that JSON takes."""
     versions = {p.__name__: p.__version__ for p in (separatrix, sklearn, numpy, scipy)}
     versions["python"] = platform.python_version()
     file = io.BytesIO(_skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED))

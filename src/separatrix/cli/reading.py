@@ -18,7 +18,13 @@ from separatrix.cli import Refusal
 __all__ = ["Table", "check_fits", "read_table"]
 
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"]
-HEAD = 1 << 20  # bytes that tell how dense the values of a text are
+HEAD = 1 << 20  # bytes that tell what a file holds and how dense the values of a text are
+MAX_LINE = 1 << 26  # bytes: what has no end of line by then is no table
+NO_TABLE = {  # by their first bytes
+    b"\x1f\x8b": "compressed; unpack it first, for example with gunzip",
+    b"\xff\xfe": "UTF-16; convert it, for example with iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "UTF-16; convert it, for example with iconv -f utf-16 -t utf-8",
+}
 VALUE = 3 * 8  # bytes of memory for each value: as read, encoded, and in the estimator
 
 
@@ -95,17 +101,23 @@ def _chosen(name, header, wanted):
 
 def _read_text(name, data, wanted, text):
     head = data[:HEAD].to_pybytes()
-    first_line = head.split(b"\n", 1)[0]
+    if found := NO_TABLE.get(head[:2]):
+        raise Refusal(f"{name}: the file is {found}")
+    if b"\0" in head:
+        raise Refusal(f"{name}: neither UTF-8 text nor Parquet nor NPZ: it has NUL bytes")
+    first_line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
     delimiter = max("\t,;", key=lambda one: first_line.count(one.encode()))
     records = _Records(name, data, delimiter)
     _, header = next(iter(records), (1, []))
+    if not header:
+        raise Refusal(f"{name}: the file is empty")
     chosen = _chosen(name, header, wanted)
     density = (head.count(delimiter.encode()) + head.count(b"\n")) / len(head)
-    check_fits(VALUE * data.size * density * len(chosen) / max(len(header), 1), name)
-    if b"\0" in head:
-        raise Refusal(f"{name}: neither UTF-8 text nor Parquet nor NPZ: it has NUL bytes")
+    check_fits(VALUE * data.size * density * len(chosen) / len(header), name)
     if all(column.lstrip("+-").replace(".", "", 1).isdigit() for column in header):
         raise Refusal(f"{name}: line 1 has only numbers; put the names of the columns above it")
+    # a row must fit into a block; ten bytes are more than most values have
+    read = pyarrow.csv.ReadOptions(block_size=max(HEAD, 10 * len(header)))
     parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     convert = pyarrow.csv.ConvertOptions(
         include_columns=chosen,
@@ -114,11 +126,14 @@ def _read_text(name, data, wanted, text):
         strings_can_be_null=True,
     )
     try:
-        table = pyarrow.csv.read_csv(pa.BufferReader(data), None, parse, convert)
+        table = pyarrow.csv.read_csv(pa.BufferReader(data), read, parse, convert)
     except pa.ArrowInvalid:
         records.find_fault(len(header))
         raise
-    if any(pa.types.is_binary(column.type) for column in table.columns):  # it is not UTF-8
+    blocks = (data[start : start + HEAD] for start in range(0, data.size, HEAD))
+    n_quotes = sum(block.to_pybytes().count(b'"') for block in blocks)
+    is_text = not any(pa.types.is_binary(column.type) for column in table.columns)
+    if n_quotes % 2 or not is_text:
         records.find_fault(len(header))
     return Table(name, dict(zip(chosen, table.columns, strict=True)), records.place)
 
@@ -132,7 +147,10 @@ class _Records:
     delimiter: str
 
     def _lines(self):
-        for number, line in enumerate(io.BufferedReader(pa.BufferReader(self.data)), 1):
+        stream = io.BufferedReader(pa.BufferReader(self.data))
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
+            if len(line) == MAX_LINE:
+                raise Refusal(f"{self.name}: line {number}: has no end, and is no table")
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -142,11 +160,15 @@ class _Records:
                 ) from None
 
     def __iter__(self):
-        records = csv.reader(self._lines(), delimiter=self.delimiter)
+        records, line = csv.reader(self._lines(), delimiter=self.delimiter, strict=True), 0
         try:
-            yield from ((records.line_num, fields) for fields in records if fields)
+            for fields in records:
+                line = records.line_num
+                if fields:
+                    yield line, fields
         except csv.Error as error:
-            raise Refusal(f"{self.name}: line {records.line_num}: {error}") from None
+            reason = str(error).replace("unexpected end of data", "a quote is not closed")
+            raise Refusal(f"{self.name}: line {line + 1}: {reason}") from None
 
     def place(self, row):
         """Line of a row: of one record more, the header."""
@@ -171,6 +193,8 @@ def _read_parquet(name, data, wanted):
 def _read_npz(name, data, wanted):
     members = zipfile.ZipFile(pa.BufferReader(data)).infolist()
     check_fits(VALUE / 8 * sum(member.file_size for member in members), name)
+    if not all(member.filename.endswith(".npy") for member in members):
+        raise Refusal(f"{name}: an archive, but not of NumPy; save a spreadsheet as CSV first")
     arrays = dict(np.load(pa.BufferReader(data), allow_pickle=False))
     matrices = [key for key, array in arrays.items() if array.ndim == 2]
     if "X" not in matrices and len(matrices) != 1:

@@ -25,13 +25,18 @@ def show(*screens, stderr=False):
 
 @contextmanager
 def progress(n_steps):
-    """Bar on standard error, none where that is no terminal; call it with each step's name."""
+    """Bar on standard error, none where that is no terminal; call it with each step's name.
+
+    A call may correct the number of steps.
+    """
     bar = BarColumn(BAR, complete_style=cluster_color(0), finished_style=cluster_color(0))
     shown = SpinnerColumn(style="dim"), bar, TextColumn("{task.description}")
     quiet = not sys.stderr.isatty()
     with Progress(*shown, console=Console(stderr=True), transient=True, disable=quiet) as steps:
         task = steps.add_task("", total=n_steps, completed=-1)
-        yield lambda step: steps.update(task, description=step, advance=1)
+        yield lambda step, total=n_steps: steps.update(
+            task, description=step, total=total, advance=1
+        )
 
 
 def grid(rows, header=(), justify="l"):
@@ -114,14 +119,16 @@ def means(card, top):
 
 
 def compared(comparison):
-    """Scores of the methods of a comparison, the best first."""
-    rows = []
+    """The methods of a comparison, the best rank first, and what they remarked."""
+    families = np.array(comparison.families)
+    is_other = families[:, None] != families
+    agrees = (comparison.agreement * is_other).sum(axis=1) / np.maximum(is_other.sum(axis=1), 1)
+    rows, notes = [], []
     for i in np.argsort(-comparison.ranks, kind="stable"):
-        sizes = " ".join(map(str, np.sort(np.bincount(comparison.labels[i]))[::-1]))
-        scores = [
-            f"{comparison.ranks[i]:.2f}",
-            *(f"{s[i]:.2f}" for s in comparison.scores.values()),
-        ]
-        time = f"{comparison.seconds[i]:.1f} s"
-        rows.append([comparison.names[i], *scores, sizes, time, Text(comparison.notes[i], "dim")])
-    return grid(rows, ["method", "rank", *comparison.scores, "sizes", "time", ""], "lrrrrrrrl")
+        counts = np.sort(np.bincount(comparison.labels[i]))[::-1]
+        shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts)
+        numbers = [f"{comparison.ranks[i]:.2f}", f"{agrees[i]:.2f}", shares]
+        rows.append([comparison.names[i], *numbers, f"{comparison.seconds[i]:.1f} s"])
+        notes.append((comparison.names[i], comparison.notes[i]))
+    shown = [grid(rows, ["method", "rank", "agrees", "sizes %", "time"], "lr")]
+    return shown + [facts(*notes)] if any(note for _, note in notes) else shown

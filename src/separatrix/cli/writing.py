@@ -3,12 +3,13 @@
 import csv
 import os
 import shutil
-import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 
 from separatrix.cli import Refusal
@@ -45,18 +46,27 @@ class Outputs:
 
     def __exit__(self, error_type, error, traceback):
         try:
-            files_first = sorted(self._staged, key=lambda kind: self._paths[kind] == "-")
-            for kind in files_first if error is None else ():
-                with open(self._staged[kind], "r+b") as file:
-                    os.fsync(file.fileno())
-                    if self._paths[kind] == "-":
-                        shutil.copyfileobj(file, sys.stdout.buffer)
-                if self._paths[kind] != "-":
-                    os.replace(self._staged[kind], Path(self._paths[kind]).resolve())
+            if error is None:
+                self._deliver()
+        except OSError as failure:
+            error = failure
         finally:
             self._discard()
         if isinstance(error, OSError):  # such as a full disk
             raise Refusal(f"output: cannot be written: {error.strerror}") from error
+
+    def _deliver(self):
+        files_first = sorted(self._staged, key=lambda kind: self._paths[kind] == "-")
+        for kind in files_first:
+            staged, path = self._staged[kind], self._paths[kind]
+            with open(staged, "r+b") as file:
+                os.fsync(file.fileno())
+                if path == "-":
+                    # a reader that has seen enough is no error
+                    with suppress(BrokenPipeError), open(1, "wb", closefd=False) as stream:
+                        shutil.copyfileobj(file, stream)
+            if path != "-":
+                os.replace(staged, Path(path).resolve())
 
     def _stage(self, kind, path):
         if self._paths[kind] == "-":
@@ -92,4 +102,9 @@ def write_labels(path, ids, labels, confidence=None):
         delimiter = "\t" if path.endswith(".tsv") else ","
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(table.column_names)
-        writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        if all(map(pa.types.is_primitive, table.schema.types)):  # no quotes, so that it is fast
+            file.flush()
+            plain = pyarrow.csv.WriteOptions(include_header=False, delimiter=delimiter)
+            pyarrow.csv.write_csv(table, file.buffer, plain)
+        else:
+            writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -16,7 +16,9 @@ from separatrix.report.pages import clustering_page, comparison_page
 __all__ = ["write_report"]
 
 
-def write_report(estimator, X, path, *, feature_names=None, title=None, model_path=None):
+def write_report(
+    estimator, X, path, *, feature_names=None, row_names=None, title=None, model_path=None
+):
     """Write a report on a clustering, or a comparison of several, as one HTML file.
 
     It tells in words and pictures how the rows were divided: a projection to explore, the sizes
@@ -34,10 +36,13 @@ def write_report(estimator, X, path, *, feature_names=None, title=None, model_pa
         File to write. It is replaced all at once, or not at all.
     feature_names : list of str, default=None
         Names of the columns of X; None takes those that X or the model has.
+    row_names : array-like of shape (n_samples,), default=None
+        Names of the rows of X; None takes those that X has, or else numbers from 0.
     title : str, default=None
         Heading of the report; None names the method.
     model_path : str or path-like, default=None
-        Where the model was saved, to tell how to load it. It is not written here.
+        File that the command line saves the model in, to tell how to use it. It is not written
+        here. None tells how to save the model.
 
     Returns
     -------
@@ -57,9 +62,10 @@ def write_report(estimator, X, path, *, feature_names=None, title=None, model_pa
     'iris.html'
     """
     if hasattr(estimator, "names") and hasattr(estimator, "agreement"):
-        heading, body, data = comparison_page(estimator, X, feature_names)
+        heading, body, data = comparison_page(estimator, X, feature_names, row_names)
     else:
-        heading, body, data = clustering_page(estimator, X, feature_names, model_path)
+        named = (feature_names, row_names, model_path)
+        heading, body, data = clustering_page(estimator, X, *named)
     path = Path(path)
     _replace(path, _page(heading if title is None else str(title), body, data))
     return path

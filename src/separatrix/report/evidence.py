@@ -34,7 +34,7 @@ class Samples:
     row_names: Any
 
 
-def samples_of(estimator, X, feature_names=None):
+def samples_of(estimator, X, feature_names=None, row_names=None):
     """Samples as the model at the end of `estimator`, perhaps a pipeline, sees them."""
     steps = estimator[:-1] if isinstance(estimator, Pipeline) and len(estimator) > 1 else None
     seen = X if steps is None else steps.transform(X)
@@ -57,7 +57,10 @@ def samples_of(estimator, X, feature_names=None):
                 values = _numbers(X)
     if estimator is not None and get_tags(estimator).input_tags.pairwise:
         features, values, names = np.empty((n_samples, 0)), np.empty((n_samples, 0)), []
-    row_names = X.index if hasattr(X, "iloc") else range(n_samples)
+    if row_names is None:
+        row_names = X.index if hasattr(X, "iloc") else range(n_samples)
+    if len(row_names) != n_samples:
+        raise ValueError(f"row_names has {len(row_names)} names but X has {n_samples} rows.")
     return Samples(seen, features, values, names, row_names)
 
 
@@ -127,8 +130,11 @@ class Clustering:
     def explained(self):
         """Share of the variance of each feature that lies between the clusters."""
         weights = self.sizes / len(self.codes)
-        between = weights @ (self.means - weights @ self.means) ** 2
-        return np.clip(between / np.maximum(_variances(self.samples.values), 1e-300), 0, 1)
+        mean = weights @ self.means
+        between = weights @ (self.means - mean) ** 2
+        variance = _variances(self.samples.values)
+        varies = variance > 1e-20 * mean**2  # by more than rounding
+        return np.clip(np.where(varies, between, 0) / np.where(varies, variance, 1), 0, 1)
 
     @cached_property
     def weights(self):
@@ -154,16 +160,20 @@ class Clustering:
         is_known = self.scores is not None and len(self.clusters) > 1
         return margins_of(self.scores, self.codes) if is_known else None
 
+    def told_values(self, rows, n_features):
+        """Name and values in these rows of the features that tell most."""
+        told = self.ranking[:n_features]
+        values = dense(self.samples.values[rows][:, told]).T.tolist()
+        return list(zip([self.samples.names[j] for j in told], values, strict=True))
+
     def runners_up(self, rows):
-        """The best other cluster of each row, "unknown" without scores."""
-        if self.scores is None:
-            return ["unknown"] * len(rows)
+        """The best other cluster of each row, by the scores."""
         others = self.scores[rows]
         others[np.arange(len(rows)), self.codes[rows]] = -np.inf
         return [self.clusters[code] for code in others.argmax(axis=1)]
 
 
-def clustering_of(estimator, X, feature_names=None):
+def clustering_of(estimator, X, feature_names=None, row_names=None):
     """The clustering that a fitted estimator, or a pipeline, makes of samples."""
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(model, "labels_"):
@@ -171,7 +181,7 @@ def clustering_of(estimator, X, feature_names=None):
             f"{type(model).__name__} has no labels_: pass a fitted clusterer, a pipeline that "
             "ends in one, or a comparison."
         )
-    samples = samples_of(estimator, X, feature_names)
+    samples = samples_of(estimator, X, feature_names, row_names)
     n_samples = samples.features.shape[0]
     labels, scores = in_memory(model.labels_), None
     predicted = labels

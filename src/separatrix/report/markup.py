@@ -1,5 +1,6 @@
 """HTML in which every value is escaped, unless it is HTML made here."""
 
+import re
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -37,17 +38,32 @@ def read(name):
 
 
 def filled(name, **values):
-    """HTML from a template of this package; the values are escaped."""
-    values = {key: _escaped(value) for key, value in values.items()}
-    return Markup(Template(read(name)).substitute(values))
+    """HTML from a template of this package; the values are escaped.
+
+    What stands between ``<!--if name-->`` and ``<!--end-->`` is left out if the value of this
+    name is None or False.
+    """
+
+    def kept(part):
+        return "" if values[part[1]] in (None, False) else part[2]
+
+    text = re.sub(r"<!--if (\w+)-->\n(.*?)<!--end-->\n", kept, read(name), flags=re.DOTALL)
+    return Markup(Template(text).substitute({key: _escaped(one) for key, one in values.items()}))
 
 
-def table(caption, head, rows):
-    """A table whose first column names its rows; what is not plain text is set to the right."""
-    kinds = [Markup(' class="number"' * (type(cell) is not str)) for cell in [*rows, head][0]]
-    top = join(map(markup, ['<th scope="col"{}>{}</th>'] * len(head), kinds, head))
-    cell = ['<th scope="row"{}>{}</th>'] + ["<td{}>{}</td>"] * (len(head) - 1)
-    body = join(markup("<tr>{}</tr>", join(map(markup, cell, kinds, row))) for row in rows)
+def table(caption, *columns):
+    """A table of columns, each a name and a list of cells, the first of which names the rows.
+
+    What is not plain text is set to the right. Columns without cells (None) are left out.
+    """
+    given = [(name, cells) for name, cells in columns if cells is not None]
+    names, lists = zip(*given, strict=True)
+    is_text = [type(next(iter(cells), "")) is str for cells in lists]
+    kinds = [Markup("" if text else ' class="number"') for text in is_text]
+    top = join(map(markup, ['<th scope="col"{}>{}</th>'] * len(names), kinds, names))
+    tags = ['<th scope="row"{}>{}</th>'] + ["<td{}>{}</td>"] * (len(names) - 1)
+    rows = (join(map(markup, tags, kinds, row)) for row in zip(*lists, strict=True))
+    body = join(markup("<tr>{}</tr>", row) for row in rows)
     # wide tables scroll, which the keyboard must be able to do as well
     return markup(
         '<div class="scroll" tabindex="0" role="region" aria-label="{0}"><table>'

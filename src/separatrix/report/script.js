@@ -83,10 +83,6 @@
   });
   for (const [name] of data.labellings) choice.append(new Option(name));
   document.getElementById("choice").hidden = data.labellings.length < 2;
-  document.getElementById("n-drawn").textContent = places.length.toLocaleString("en");
-  document.getElementById("x-axis").textContent = data.axes[0];
-  document.getElementById("y-axis").textContent = data.axes[1];
-  document.getElementById("line-words").hidden = !data.line;
 
   drawFrame();
   const marks = make(plot, "g", {});

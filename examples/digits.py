@@ -1,4 +1,4 @@
-"""The main job in one screen: handwritten digits, two at a time and all ten.
+"""Handwritten digits, two at a time and all ten, by the methods here and by scikit-learn's.
 
 Every method sees the 64 raw pixel values and never a label; labels only score the result.
 """
