@@ -142,6 +142,15 @@ def test_agreement_counts_each_pair_of_families_once():
     assert np.isnan(consensus.agreement_between_families(np.eye(2), ["a", "a"]))
 
 
+@pytest.mark.parametrize(("one", "other"), [(1, 1), (1, 3), (2, 2), (7, 3), (40, 1), (40, 40)])
+def test_adjusted_rand_index_is_that_of_sklearn(one, other):
+    rng = np.random.default_rng(one)
+    a, b = rng.permutation(np.arange(40) % one), rng.permutation(np.arange(40) % other)
+    for labels in ((a, b), (a, a)):
+        expected = adjusted_rand_score(*labels)
+        assert consensus.adjusted_rand_index(*labels) == pytest.approx(expected)
+
+
 def test_support_is_the_mean_over_other_families():
     agreement = consensus.agreement_matrix(np.random.default_rng(1).integers(3, size=(5, 40)))
     families, usable = ["a", "a", "b", "c", "c"], np.array([True, True, True, True, False])
