@@ -473,7 +473,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from separatrix import AutoClustering
-    >>> X, _ = make_blobs(150, centers=[[0, 0], [0, 9], [9, 0]], random_state=0)
+    >>> X, _ = make_blobs(150, centers=[[0, 0], [0, 9], [9, 0]], cluster_std=2, random_state=0)
     >>> model = AutoClustering().fit(X)
     >>> model.n_clusters_
     3
