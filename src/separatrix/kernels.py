@@ -97,17 +97,17 @@ def kernel_matrix(X, Y, *, kernel, params):
     return values
 
 
-def check_fits_memory(n_samples, *, remedy):
-    """Refuse a matrix of n_samples by n_samples, and a factor of it, that memory cannot hold."""
-    needed = 2 * 8 * n_samples**2
+def check_fits_memory(n_samples, *, remedy, n_matrices=2):
+    """Refuse matrices of n_samples by n_samples that memory cannot hold: a kernel and a factor."""
+    needed = 8 * n_matrices * n_samples**2
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # no such names on this system
         return
     if needed > memory:
         raise ValueError(
-            f"a kernel matrix of {n_samples} samples and its factor need {needed / 1e9:.3g} GB, "
-            f"but this machine has {memory / 1e9:.3g} GB; {remedy}."
+            f"{n_matrices} matrices of all pairs of {n_samples} samples need "
+            f"{needed / 1e9:.3g} GB, but this machine has {memory / 1e9:.3g} GB; {remedy}."
         )
 
 

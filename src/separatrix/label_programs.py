@@ -8,6 +8,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.interior_point import Program, inverse, solve_program
+from separatrix.kernels import check_fits_memory
 from separatrix.result import Progress, Status
 
 __all__ = [
@@ -23,19 +24,25 @@ __all__ = [
 
 # Certified gap of the machines that labels are compared by.
 MACHINE_TOL = 1e-6
-# Beyond this many samples a solution takes hours, and gigabytes.
+# Beyond this many samples a solution takes hours.
 MAX_SAMPLES = 5_000
+# Matrices of all pairs of samples that a step holds.
+N_MATRICES = 25
 
 
 def check_size(n_samples):
-    """Refuse a program that would take hours."""
+    """Refuse a program that would take hours, or more memory than there is."""
+    remedy = (
+        "fit a sample of the rows and predict the others, or use MaximumMarginClustering or "
+        "MaximumVolumeClustering"
+    )
     if n_samples > MAX_SAMPLES:
-        memory = 25 * 8 * n_samples**2 / 1e9
+        memory = 8 * N_MATRICES * n_samples**2 / 1e9
         raise ValueError(
             f"a semidefinite program of n_samples={n_samples} needs {memory:.3g} GB and hours; "
-            f"the most allowed is {MAX_SAMPLES}. Fit a sample of the rows and predict the others, "
-            "or use MaximumMarginClustering or MaximumVolumeClustering."
+            f"the most allowed is {MAX_SAMPLES}: {remedy}."
         )
+    check_fits_memory(n_samples, remedy=remedy, n_matrices=N_MATRICES)
 
 
 # --- programs -----------------------------------------------------------------------------------

@@ -691,7 +691,7 @@ def test_a_kernel_matrix_must_be_symmetric_and_dense():
 
 def test_a_kernel_matrix_must_fit_memory(monkeypatch):
     monkeypatch.setattr(os, "sysconf", lambda name: 100)
-    with pytest.raises(ValueError, match=r"60 samples and its factor need .* use low_rank="):
+    with pytest.raises(ValueError, match=r"60 samples need .* use low_rank="):
         MaximumMarginClustering(low_rank="none").fit(groups())
     MaximumMarginClustering(low_rank="cholesky").fit(groups())
 

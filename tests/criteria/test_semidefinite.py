@@ -409,6 +409,13 @@ def test_refusals_name_the_remedy(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_program_must_fit_memory(estimator, blobs, monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 100)  # ten kilobytes
+    with pytest.raises(ValueError, match=r"25 matrices .* 60 samples need .* fit a sample"):
+        estimator().fit(blobs[0])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_gap_above_tol_is_not_silent(estimator, blobs):
     X, _ = blobs
     with pytest.warns(

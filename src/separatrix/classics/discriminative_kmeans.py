@@ -99,8 +99,8 @@ class DiscriminativeKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
         Number of clusters.
     reg : float, default=1.0
         Variance that is added to all directions, in units of a typical one. It sets the paper's
-        lambda; a large one makes the method ordinary k-means, zero makes it independent of the
-        units of the features.
+        lambda; a large one makes the method ordinary k-means, zero makes the objective
+        independent of the units of the features, though not the start by k-means.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.

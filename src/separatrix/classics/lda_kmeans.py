@@ -29,7 +29,8 @@ class LDAKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
         Number of clusters. The subspace has one dimension less.
     reg : float, default=1.0
         Variance that is added to all directions, in units of a typical one. A large one makes the
-        method ordinary k-means, zero makes it independent of the units of the features.
+        method ordinary k-means, zero makes the objective independent of the units of the
+        features, though not the start by k-means.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Start: k-means on X, or the nearest of random samples, or labels from 0.
     n_init : int, default=1
