@@ -13,7 +13,6 @@ from separatrix.linkage import shortest_links
 
 __all__ = [
     "SCORES",
-    "WIDE_GAP",
     "adjusted_rand_index",
     "agreement_between_families",
     "agreement_matrix",
@@ -35,8 +34,6 @@ SAMPLE_SCORES = ("neighbors", "modularity", "cut", "likelihood", "gap")
 SCORES = (*SAMPLE_SCORES, "support")
 # What counts for the rank, alike: neighbourhoods, densities, and what other families find.
 RANK_WEIGHTS = {"neighbors": 0.5, "modularity": 0.5, "likelihood": 1.0, "support": 1.0}
-# Gap between clusters that lie apart; where features take few values, smaller ones are common.
-WIDE_GAP = 1.5
 # Samples beyond which the gap, which looks at all pairs, is not measured.
 MAX_LINKED = 5_000
 N_NEIGHBORS = 10
@@ -145,8 +142,8 @@ def links_of(X):
 def gap_between(labels, links):
     """Shortest link between clusters, over the longest link within the tighter of the two.
 
-    Above one no chain of steps as long as those within a cluster leads out of it, whatever the
-    shapes. Zero where a cluster falls into pieces that only samples of
+    Above one no chain of steps as long as those within a cluster leads out of it: the clusters
+    lie apart, whatever their shapes. Zero where a cluster falls into pieces that only samples of
     others connect, and for one cluster; nan for too many samples.
     """
     if links is None:
@@ -235,13 +232,13 @@ def agreement_words(agreement, *, apart=False):
 def mean_ranks(scores, usable):
     """Mean rank of each usable candidate over the kinds of evidence, as a share of the best.
 
-    Zero for the others. Where a wide gap lies between clusters, one is added.
+    Zero for the others. Where clusters lie apart, with a gap above one, one is added.
     """
     ranks = [rankdata(scores[name][usable]) for name in RANK_WEIGHTS]
     means = np.zeros(len(usable))
     if usable.any():
         means[usable] = np.average(ranks, axis=0, weights=[*RANK_WEIGHTS.values()]) / usable.sum()
-    return means + (usable & (scores["gap"] > WIDE_GAP))
+    return means + (usable & (scores["gap"] > 1))
 
 
 def family_weights(families):

@@ -19,7 +19,6 @@ from separatrix.candidates import FAILED, default_candidates, named_candidates, 
 from separatrix.chunks import row_slices
 from separatrix.consensus import (
     SCORES,
-    WIDE_GAP,
     agreement_between_families,
     agreement_matrix,
     agreement_words,
@@ -49,6 +48,8 @@ MAX_FEATURES = 50
 CURVE_SAMPLES = 500
 CURVE_CANDIDATES = ("k-means", "mixture", "Ward", "spectral", "least squares")
 CUT_WEIGHT = 4
+# Gap between clusters that is no matter of chance, even on few samples.
+WIDE_GAP = 1.5
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.1
 # Neighbours that label a new sample.
@@ -111,8 +112,8 @@ class Comparison:
 
     @property
     def apart(self):
-        """Whether each candidate is usable and has a wide gap, above 1.5, between clusters."""
-        return self.usable & (self.scores["gap"] > WIDE_GAP)
+        """Whether the clusters of each candidate are usable and their gap is above one."""
+        return self.usable & (self.scores["gap"] > 1)
 
     @property
     def family_agreement(self):
@@ -424,7 +425,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         look for; nan for one cluster.
     gap_ : float
         Least distance between clusters in units of the longest step from sample to sample within
-        the tighter of the two. Above 1.5 the clusters lie apart, and few methods may find them.
+        the tighter of the two. Above one the clusters lie apart, and few methods may find them.
     agreement_words_ : str
         Both in words.
     confidence_ : ndarray of shape (n_samples,)
@@ -543,7 +544,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         consensus, shares = self._consensus(rng)
         self.gap_ = gap_between(consensus, links_of(rows))
         self.agreement_ = self.candidates_.family_agreement
-        self.agreement_words_ = agreement_words(self.agreement_, apart=self.gap_ > WIDE_GAP)
+        self.agreement_words_ = agreement_words(self.agreement_, apart=self.gap_ > 1)
         # 4) all samples
         self._vote = NeighborVote.of(rows, consensus, shares)
         self.best_candidate_ = self.candidates_.best
