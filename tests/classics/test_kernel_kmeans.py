@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_circles
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -164,3 +165,11 @@ def test_what_cannot_work_is_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"n_components=40 features of n_samples=40 samples need"):
         KernelKMeans().fit(X)
     KernelKMeans(n_components=5).fit(X)  # as the message advises
+
+
+def test_features_that_lose_the_kernel_are_told():
+    """A narrow kernel makes all samples orthogonal; a few features then hold a few of them."""
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    with pytest.warns(ConvergenceWarning, match=r"20 features hold 1\d% of the kernel"):
+        KernelKMeans(3, gamma=("mean", 0.05), n_components=20).fit(X)
+    KernelKMeans(3, gamma=("mean", 0.05), n_components=200).fit(X)

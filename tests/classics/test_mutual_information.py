@@ -255,6 +255,6 @@ def test_what_cannot_work_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="gamma="):
         SquaredLossMutualInformationClustering(2, kernel="rbf", gamma=("mean", -1)).fit(X)
     monkeypatch.setattr("os.sysconf", lambda name: 100)  # ten kilobytes
-    with pytest.raises(ValueError, match=r"a kernel matrix of 80 samples .* use kernel='local'"):
+    with pytest.raises(ValueError, match=r"80 samples need .* use kernel='local'"):
         with_gaussian(2).fit(X)
     model.fit(X)  # a kernel between neighbours needs less

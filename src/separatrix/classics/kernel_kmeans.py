@@ -1,7 +1,11 @@
 """Kernel k-means: clusters around means in the feature space of a kernel."""
 
+import warnings
 from math import isqrt
 from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix._sklearn import StrOptions
 from separatrix.base import BaseDiscriminativeClustering
@@ -12,6 +16,11 @@ from separatrix.kernels import check_fits_memory
 from separatrix.starts import kmeans_start, random_start
 
 __all__ = ["KernelKMeans", "KernelMeansMixin"]
+
+# Kernels that are one between a sample and itself.
+UNIT_DIAGONAL = ("rbf", "laplacian", "cosine")
+# Share of a kernel that its features should hold.
+LEAST_HELD = 0.5
 
 
 class KernelMeansMixin(KernelFeaturesMixin):
@@ -38,7 +47,22 @@ class KernelMeansMixin(KernelFeaturesMixin):
         self._feature_map = self._fit_feature_map(
             X, sample_weight, rng, max_rank=self.n_components
         )
-        return features_of(X, self._feature_map)
+        features = features_of(X, self._feature_map)
+        if self.kernel in UNIT_DIAGONAL and not is_dask(X):
+            warn_of_lost_kernel(features, self.n_components)
+        return features
+
+
+def warn_of_lost_kernel(features, n_components):
+    """Warn if most samples lie next to the origin: few features hold little of a narrow kernel."""
+    held = float(np.mean(np.einsum("ij,ij->i", features, features)))
+    if held < LEAST_HELD:
+        warnings.warn(
+            f"n_components={n_components} features hold {held:.0%} of the kernel, so samples far "
+            "from all others fall into one cluster; use a smaller gamma or more n_components.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
 
 def check_features_fit(n_samples, n_components):
