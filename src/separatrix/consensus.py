@@ -219,7 +219,7 @@ def support_by_others(agreement, families, usable):
 
 def agreement_words(agreement, *, apart=False):
     """What an agreement across families means, in words; `apart` if clusters lie far apart."""
-    if apart:
+    if apart and not agreement >= WORDS[0][0]:
         return APART
     if np.isnan(agreement):
         return "unknown: there are not two families to compare"
