@@ -61,7 +61,7 @@ def warn_of_lost_kernel(features, n_components):
             f"n_components={n_components} features hold {held:.0%} of the kernel, so samples far "
             "from all others fall into one cluster; use a smaller gamma or more n_components.",
             ConvergenceWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
 
