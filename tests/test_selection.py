@@ -102,6 +102,9 @@ def test_gap_of_special_clusterings():
     assert consensus.gap_between(np.array([0, 0, 0, 0, 1, 1]), links) == np.inf
     assert consensus.gap_between(np.array([0, 0, 1, 1, 0, 0]), links) == 0  # 0 is in two pieces
     assert np.isnan(consensus.gap_between(np.zeros(6, int), None))
+    many = np.vstack([np.arange(30.0)[:, None], [[90.0], [90.1]]])
+    few = np.repeat([0, 1], [30, 2])  # a pair is no cluster beside thirty
+    assert consensus.gap_between(few, consensus.links_of(many)) == 0
 
 
 def test_few_methods_may_find_clusters_that_lie_apart():

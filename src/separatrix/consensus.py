@@ -41,6 +41,8 @@ N_NEIGHBORS = 10
 RIDGE = 0.01
 # Of an even share, below which a cluster is too small for its clustering to count.
 SMALLEST_SHARE = 0.05
+# Of an even share, below which a cluster is too small to lie apart.
+LEAST_APART = 0.2
 # Power of the place of a candidate in its weight.
 SHARPNESS = 2
 # Agreement from which on a word holds.
@@ -144,15 +146,17 @@ def gap_between(labels, links):
 
     Above one no chain of steps as long as those within a cluster leads out of it: the clusters
     lie apart, whatever their shapes. Zero where a cluster falls into pieces that only samples of
-    others connect, and for one cluster; nan for too many samples.
+    others connect, where one is so small that its longest link tells nothing, and for one
+    cluster; nan for too many samples.
     """
     if links is None:
         return np.nan
     ends, lengths = links
     of_ends = labels[ends]
     between = of_ends[:, 0] != of_ends[:, 1]
-    n_clusters = len(np.unique(labels))
-    if n_clusters == 1 or between.sum() >= n_clusters:
+    sizes = np.unique(labels, return_counts=True)[1]
+    n_clusters, even = len(sizes), len(labels) / len(sizes)
+    if n_clusters == 1 or between.sum() >= n_clusters or sizes.min() < LEAST_APART * even:
         return 0.0
     longest = np.zeros(labels.max() + 1)
     np.maximum.at(longest, of_ends[~between, 0], lengths[~between])
