@@ -1,9 +1,9 @@
 """Choosing without labels, measured on 97 data sets with known classes.
 
 Scores, weights and the choice of the number of clusters were settled on the development half; the
-confirmation half has other sources. Two earlier rules had been measured on it before this one,
-the first without chains and gaps, so there is a third part, on which only the second of these had
-been run; a good part of it are tables of two classes that hardly any method finds. Labels only
+confirmation half has other sources. Two earlier rules, the first without chains and gaps, and two
+variants of this one had been measured on it as well, so there is a third part, which was seen
+less often; a good part of it are tables of two classes that hardly any method finds. Labels only
 score the results. Every method gets the same samples: at most 1,000, standardised where features
 differ in kind, and 50 principal components of more features. `--part confirmation` takes one
 part, `--quick` every fourth set, `--no-k` leaves out the choice of the number of clusters, and
