@@ -14,6 +14,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.parallel import Parallel, delayed
 
 import separatrix
+from separatrix.consensus import ridge_of
 from separatrix.linkage import GiniLinkage
 
 __all__ = ["FAILED", "default_candidates", "named_candidates", "run_candidates"]
@@ -27,8 +28,7 @@ def default_candidates(X, n_clusters, tier="fast"):
     k = n_clusters
     # one boundary per pair of clusters is too dear for many
     multiway = "pairwise" if k <= 5 else "one-vs-rest"
-    ridge = 0.01 * float(X.var(axis=0).mean()) + np.finfo(float).tiny
-    mixture = partial(GaussianMixture, k, reg_covar=ridge, n_init=3)
+    mixture = partial(GaussianMixture, k, reg_covar=ridge_of(X), n_init=3)
     nearest = partial(kneighbors_graph, n_neighbors=min(10, len(X) - 1), include_self=False)
     least_squares = partial(separatrix.RegularizedLeastSquaresClustering, k)
     volume = partial(separatrix.MaximumVolumeClustering, k)

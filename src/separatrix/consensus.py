@@ -22,8 +22,10 @@ __all__ = [
     "family_weights",
     "gap_between",
     "is_degenerate",
+    "lie_apart",
     "links_of",
     "mean_ranks",
+    "ridge_of",
     "scores_of",
     "support_by_others",
     "vote_shares",
@@ -118,13 +120,18 @@ def graph_scores(W, members):
     return np.sum(within / total - (degrees / total) ** 2), np.sum(within / degrees - 1)
 
 
+def ridge_of(X):
+    """Variance that is added to those of each cluster: a share of a typical one, never zero."""
+    return RIDGE * float(X.var(axis=0).mean()) + np.finfo(float).tiny
+
+
 def classification_likelihood(X, labels):
     r"""Mean log density of the samples, each in the Gaussian of its own cluster.
 
     .. math:: \frac1n \sum_i \log \pi_{c(i)} \mathcal N(x_i; \mu_{c(i)}, \Sigma_{c(i)})
     """
     n_samples, n_features = X.shape
-    ridge = RIDGE * float(X.var(axis=0).mean()) + np.finfo(float).tiny
+    ridge = ridge_of(X)
     total = -0.5 * n_samples * n_features * np.log(2 * np.pi)
     for cluster in np.unique(labels):
         rows = X[labels == cluster]
@@ -163,6 +170,11 @@ def gap_between(labels, links):
     within = longest[of_ends[between]].min(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # samples of a cluster may be equal
         return float(np.nan_to_num(lengths[between] / within, posinf=np.inf).min())
+
+
+def lie_apart(gap, usable=True):
+    """Whether the clusters of usable clusterings lie apart."""
+    return usable & (gap > 1)
 
 
 def is_degenerate(labels, n_clusters):
@@ -242,7 +254,7 @@ def mean_ranks(scores, usable):
     means = np.zeros(len(usable))
     if usable.any():
         means[usable] = np.average(ranks, axis=0, weights=[*RANK_WEIGHTS.values()]) / usable.sum()
-    return means + (usable & (scores["gap"] > 1))
+    return means + lie_apart(scores["gap"], usable)
 
 
 def family_weights(families):

@@ -21,6 +21,7 @@ __all__ = [
     "double_centred",
     "fit_kernel_map",
     "kernel_matrix",
+    "physical_memory",
     "pivoted_cholesky",
     "scale_gamma",
 ]
@@ -97,13 +98,17 @@ def kernel_matrix(X, Y, *, kernel, params):
     return values
 
 
+def physical_memory():
+    """Bytes of memory that this machine has; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # no such names on this system
+        return np.inf
+
+
 def check_fits_memory(n_samples, *, remedy, n_matrices=2):
     """Refuse matrices of n_samples by n_samples that memory cannot hold: a kernel and a factor."""
-    needed = 8 * n_matrices * n_samples**2
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # no such names on this system
-        return
+    needed, memory = 8 * n_matrices * n_samples**2, physical_memory()
     if needed > memory:
         raise ValueError(
             f"{n_matrices} matrices of all pairs of {n_samples} samples need "

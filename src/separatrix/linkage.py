@@ -4,7 +4,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import pairwise_distances
 
-__all__ = ["GiniLinkage", "gini_index", "shortest_links"]
+__all__ = ["GiniLinkage", "chained_labels", "gini_index", "shortest_links"]
+
+# Largest Gini index of sizes that are even enough, by the authors of Genie.
+UNEVENNESS = 0.3
 
 
 def shortest_links(X):
@@ -54,20 +57,20 @@ class GiniLinkage(ClusterMixin, BaseEstimator):
        hierarchical clustering algorithm", Information Sciences 363, 2016.
     """
 
-    def __init__(self, n_clusters=2, *, unevenness=0.3):
+    def __init__(self, n_clusters=2, *, unevenness=UNEVENNESS):
         self.n_clusters = n_clusters
         self.unevenness = unevenness
 
     def fit(self, X, y=None):
         """Join samples until the clusters are left."""
         ends, _ = shortest_links(X)
-        roots = _joined(ends, len(X), self.n_clusters, self.unevenness)
-        self.labels_ = np.unique(roots, return_inverse=True)[1].astype(np.int32)
+        self.labels_ = chained_labels(ends, self.n_clusters, self.unevenness)
         return self
 
 
-def _joined(ends, n_samples, n_clusters, unevenness):
-    """For each sample one that stands for its cluster."""
+def chained_labels(ends, n_clusters, unevenness=UNEVENNESS):
+    """Labels of samples that are joined along their shortest links, the shortest first."""
+    n_samples = len(ends) + 1
     cluster, size = np.arange(n_samples), np.ones(n_samples, dtype=np.int64)
     for _ in range(n_samples, n_clusters, -1):
         # 1) the shortest link, of a smallest cluster if sizes are uneven
@@ -80,7 +83,7 @@ def _joined(ends, n_samples, n_clusters, unevenness):
         size[other] = 0
         cluster[cluster == other] = one
         ends = np.delete(ends, link, axis=0)
-    return cluster
+    return np.unique(cluster, return_inverse=True)[1].astype(np.int32)
 
 
 def gini_index(sizes):

@@ -27,13 +27,14 @@ from separatrix.consensus import (
     family_weights,
     gap_between,
     is_degenerate,
+    lie_apart,
     links_of,
     mean_ranks,
     scores_of,
     support_by_others,
     vote_shares,
 )
-from separatrix.linkage import GiniLinkage
+from separatrix.linkage import chained_labels
 from separatrix.result import Status
 
 __all__ = ["AutoClustering", "Comparison", "compare_clusterings"]
@@ -113,7 +114,7 @@ class Comparison:
     @property
     def apart(self):
         """Whether the clusters of each candidate are usable and their gap is above one."""
-        return self.usable & (self.scores["gap"] > 1)
+        return lie_apart(self.scores["gap"], self.usable)
 
     @property
     def family_agreement(self):
@@ -348,7 +349,7 @@ def most_isolated(X, numbers):
     """Largest of several numbers of clusters with a wide gap between all of them; None if none."""
     links = links_of(X)
     for n_clusters in sorted(numbers, reverse=True):
-        labels = GiniLinkage(n_clusters).fit_predict(X)
+        labels = chained_labels(links[0], n_clusters)
         if not is_degenerate(labels, n_clusters) and gap_between(labels, links) > WIDE_GAP:
             return n_clusters
     return None
@@ -544,7 +545,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         consensus, shares = self._consensus(rng)
         self.gap_ = gap_between(consensus, links_of(rows))
         self.agreement_ = self.candidates_.family_agreement
-        self.agreement_words_ = agreement_words(self.agreement_, apart=self.gap_ > 1)
+        self.agreement_words_ = agreement_words(self.agreement_, apart=lie_apart(self.gap_))
         # 4) all samples
         self._vote = NeighborVote.of(rows, consensus, shares)
         self.best_candidate_ = self.candidates_.best

@@ -1,7 +1,6 @@
 """Kernel k-means: clusters around means in the feature space of a kernel."""
 
 import warnings
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from separatrix.base import BaseDiscriminativeClustering
 from separatrix.chunks import features_of, is_dask
 from separatrix.classics.lloyd import KMeansProblem, solve_lloyd
 from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
-from separatrix.kernels import check_fits_memory
+from separatrix.kernels import physical_memory
 from separatrix.starts import kmeans_start, random_start
 
 __all__ = ["KernelKMeans", "KernelMeansMixin"]
@@ -67,15 +66,13 @@ def warn_of_lost_kernel(features, n_components):
 
 def check_features_fit(n_samples, n_components):
     """Refuse features that memory cannot hold."""
-    size = n_samples * n_components
-    try:
-        check_fits_memory(isqrt(size), remedy="")
-    except ValueError:
+    needed = 2 * 8 * n_samples * n_components
+    if needed > physical_memory():
         raise ValueError(
             f"n_components={n_components} features of n_samples={n_samples} samples need "
-            f"{2 * 8 * size / 1e9:.3g} GB, more than this machine has; use fewer n_components, or "
+            f"{needed / 1e9:.3g} GB, more than this machine has; use fewer n_components, or "
             "pass X as a dask array."
-        ) from None
+        )
 
 
 class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):

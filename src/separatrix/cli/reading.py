@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from separatrix.cli import Refusal
+from separatrix.kernels import physical_memory
 
 __all__ = ["Table", "check_fits", "read_table"]
 
@@ -44,10 +45,7 @@ class Table:
 
 def check_fits(n_bytes, name, remedy="pick --columns, or sample its rows"):
     """Refuse what memory cannot hold, before it is read."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # no such names on this system
-        return
+    memory = physical_memory()
     if n_bytes > memory:
         raise Refusal(
             f"{name}: too large: needs about {n_bytes / 1e9:.3g} GB of memory where this machine "

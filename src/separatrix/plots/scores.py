@@ -3,16 +3,22 @@
 import warnings
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix._sklearn import to_numpy
 from separatrix.chunks import is_dask
 
-__all__ = ["cluster_scores", "in_memory", "leads", "margins_of", "scores_or_votes"]
+__all__ = ["cluster_scores", "dense", "in_memory", "leads", "margins_of", "scores_or_votes"]
 
 
 def in_memory(array):
     """A NumPy array of what may be lazy or live elsewhere."""
     return np.asarray(to_numpy(array.compute() if is_dask(array) else array))
+
+
+def dense(rows):
+    """The same, of rows that may be sparse as well."""
+    return rows.toarray() if sp.issparse(rows) else in_memory(rows)
 
 
 def cluster_scores(estimator, X):

@@ -1,14 +1,13 @@
 """Samples and scores on a plane: the data of a picture of boundaries."""
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_array, get_tags
 
 from separatrix._sklearn import supported_floats
 from separatrix.chunks import beside, is_dask, map_rows
 from separatrix.plots.canvas import chosen_rows, counted, feature_names
 from separatrix.plots.projection import plane_across
-from separatrix.plots.scores import in_memory, scores_or_votes
+from separatrix.plots.scores import dense, scores_or_votes
 
 __all__ = ["section_of"]
 
@@ -23,7 +22,7 @@ def section_of(estimator, X, *, max_samples, resolution):
     def score(points):
         return scores_or_votes(estimator, beside(points, X))
 
-    points = _dense(X[chosen_rows(X.shape[0], max_samples)])
+    points = dense(X[chosen_rows(X.shape[0], max_samples)])
     scores = score(points)
     labels = scores.argmax(axis=1)
     plane = plane_across(estimator, points, scores, feature_names(estimator))
@@ -66,10 +65,6 @@ def _checked(estimator, X):
             "MarginDistributionDisplay."
         )
     return X
-
-
-def _dense(rows):
-    return rows.toarray() if sp.issparse(rows) else in_memory(rows)
 
 
 def _grid(points, resolution):

@@ -14,9 +14,9 @@ from sklearn.utils import check_array, get_tags
 from separatrix.metrics import separation_probability_score
 from separatrix.plots.canvas import chosen_rows
 from separatrix.plots.projection import plane_across
-from separatrix.plots.scores import cluster_scores, in_memory, margins_of
+from separatrix.plots.scores import cluster_scores, dense, in_memory, margins_of
 
-__all__ = ["Clustering", "Samples", "clustering_of", "dense", "picture_of", "samples_of"]
+__all__ = ["Clustering", "Samples", "clustering_of", "picture_of", "samples_of"]
 
 MAX_POINTS = 3_000
 # Wide data are drawn with fewer points: the plane is found from dense rows.
@@ -77,11 +77,6 @@ def _names_after(steps, own, names, n_columns):
         return [f"column {j} of the pipeline" for j in range(n_columns)]
     renamed = dict(zip(own or names, names, strict=True))
     return [renamed.get(name, name) for name in made]
-
-
-def dense(rows):
-    """Rows of a matrix that may be sparse."""
-    return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
 
 
 def _variances(X):

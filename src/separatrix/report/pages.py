@@ -7,10 +7,10 @@ from textwrap import shorten
 import numpy as np
 import scipy
 import sklearn
-from scipy.optimize import linear_sum_assignment
 
 import separatrix
 from separatrix.consensus import agreement_words
+from separatrix.labellings import aligned
 from separatrix.report.evidence import Clustering, clustering_of, picture_of, samples_of
 from separatrix.report.markup import Markup, bar, filled, join, markup, table
 
@@ -263,9 +263,7 @@ def _candidates(comparison):
 
 def _matched(codes, reference):
     """Codes renumbered to agree with a reference in as many rows as possible."""
-    n_codes = max(codes.max(), reference.max()) + 1
-    overlap = np.bincount(codes * n_codes + reference, minlength=n_codes**2)
-    return linear_sum_assignment(-overlap.reshape(n_codes, n_codes))[1][codes]
+    return aligned(codes, np.eye(max(codes.max(), reference.max()) + 1)[reference])
 
 
 # --- the plot -----------------------------------------------------------------------------------
