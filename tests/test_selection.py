@@ -308,6 +308,12 @@ def test_what_cannot_be_compared_is_refused(blobs, arguments, message):
         compare_clusterings(blobs[0], **arguments)
 
 
+def test_values_too_large_to_square_are_refused(blobs):
+    with pytest.raises(ValueError, match="whose squares leave the range of floats; scale X down"):
+        compare_clusterings(1e200 * blobs[0], n_clusters=3)
+    assert compare_clusterings(1e138 * blobs[0], n_clusters=3, random_state=0).usable.any()
+
+
 def test_comparison_plots_its_agreement(fitted):
     plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("separatrix.plots")

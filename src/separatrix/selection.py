@@ -53,6 +53,8 @@ CUT_WEIGHT = 4
 WIDE_GAP = 1.5
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.1
+# Values whose squares, summed over samples and features, are still finite.
+LARGEST_VALUE = 1e140
 # Neighbours that label a new sample.
 N_VOTERS = 5
 
@@ -209,6 +211,12 @@ def compare_clusterings(
     'MaximumVolumeClustering'
     """
     X = check_array(X, dtype=np.float64, ensure_min_samples=3)
+    largest = float(np.abs(X).max())
+    if largest > LARGEST_VALUE:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, whose squares leave the range of floats; scale X "
+            f"down to {LARGEST_VALUE:g} or less."
+        )
     if n_clusters is not None and not 1 <= n_clusters <= len(X):
         raise ValueError(
             f"n_clusters={n_clusters} must be at least 1 and at most n_samples={len(X)}."
