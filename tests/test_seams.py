@@ -474,6 +474,22 @@ def test_callback_stops_the_fit(slow):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        separatrix.SemidefiniteMarginClustering,
+        separatrix.GeneralizedMarginClustering,
+        separatrix.HardMaximumVolumeClustering,
+    ],
+)
+def test_callback_stops_a_program_in_silence(estimator, X):
+    """Far from the optimum, which `certified_gap_` says and no warning needs to."""
+    recorder = Recorder(stop_at=[("iteration", 1)])
+    model = estimator().set_callbacks(recorder).fit(X)
+    assert len(recorder.of("iteration")) == model.n_iter_ == 2
+    assert model.certified_gap_ > model.tol
+
+
 def test_callback_stops_the_restarts(X):
     recorder = Recorder(stop_at=[("restart", 1)])
     model = MaximinSeparationClustering(init="random", n_init=6, random_state=0)

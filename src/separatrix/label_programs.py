@@ -1,11 +1,9 @@
 """Programs over the products of labels, and the way back from them to labels."""
 
-import warnings
 from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
-from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.interior_point import Program, inverse, solve_program
 from separatrix.kernels import check_fits_memory
@@ -16,7 +14,6 @@ __all__ = [
     "LabelProgram",
     "MachineProgram",
     "best_labelling",
-    "certified_gap",
     "check_size",
     "label_bound",
     "status_of",
@@ -317,22 +314,11 @@ def label_bound(balance, n_samples):
     return max(balance * n_samples, 1.0)
 
 
-def status_of(relaxation):
-    """Status of labels: a gap that is left is another matter."""
-    return relaxation.status if relaxation.status is Status.STOPPED else Status.CONVERGED
-
-
-def certified_gap(gaps, tol):
-    """The largest of the gaps of all splits; warns if it is larger than asked for."""
-    gap = float(max(gaps, default=0.0))
-    if gap > tol:
-        warnings.warn(
-            f"the certified gap to the optimum is {gap:.2g}, above tol={tol:g}; increase "
-            "max_iter, or tol where rounding allows no more.",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
-    return gap
+def status_of(relaxation, tol):
+    """Status of labels: what counts is the gap that is left, unless a callback wanted it so."""
+    if relaxation.status is Status.STOPPED:
+        return Status.STOPPED
+    return Status.GAP_LEFT if relaxation.gap > tol else Status.CONVERGED
 
 
 def best_labelling(M, K, *, C, signs_of, n_draws, rng):

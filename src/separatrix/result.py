@@ -18,6 +18,10 @@ class Status(enum.Enum):
     )
     STALLED = "Labels still moved but the criterion no longer improved; the best are returned."
     MAX_ITER = "The labels still changed after max_iter updates; increase max_iter or tol."
+    GAP_LEFT = (
+        "The certified gap to the optimum, certified_gap_, is above tol; increase max_iter, or "
+        "tol where rounding allows no more."
+    )
     DEGENERATE = (
         "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
         "samples. Ask for fewer clusters, or try another `init` or other parameters."

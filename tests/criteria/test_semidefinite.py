@@ -418,9 +418,7 @@ def test_the_program_must_fit_memory(estimator, blobs, monkeypatch):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_gap_above_tol_is_not_silent(estimator, blobs):
     X, _ = blobs
-    with pytest.warns(
-        ConvergenceWarning, match=r"certified gap .* above tol=1e-06; increase max_iter"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"certified gap .* above tol; increase max_iter"):
         model = estimator(max_iter=2).fit(X)
     assert model.certified_gap_ > 1e-6
     assert len(np.unique(model.labels_)) == 2

@@ -282,9 +282,7 @@ def test_refusals_name_the_remedy():
 
 def test_a_gap_above_tol_is_not_silent(moons):
     X, _ = moons
-    with pytest.warns(
-        ConvergenceWarning, match=r"certified gap .* above tol=1e-06; increase max_iter"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"certified gap .* above tol; increase max_iter"):
         model = HardMaximumVolumeClustering(max_iter=2).fit(X)
     assert model.certified_gap_ > 1e-6
     assert len(np.unique(model.labels_)) == 2

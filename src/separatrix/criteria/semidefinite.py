@@ -21,7 +21,6 @@ from separatrix.label_programs import (
     GeneralizedProgram,
     LabelProgram,
     best_labelling,
-    certified_gap,
     check_size,
     label_bound,
     status_of,
@@ -148,7 +147,7 @@ class SemidefiniteMixin(KernelFeaturesMixin):
         # 3) labels by the boundary
         labelling = problem.partition(2)
         labelling.assign(boundaries)
-        status = status_of(relaxation)
+        status = status_of(relaxation, self.tol)
         if len(np.unique(labelling.labels[problem.members])) < 2:
             status = Status.DEGENERATE
         elif not within:
@@ -184,7 +183,7 @@ class SemidefiniteMixin(KernelFeaturesMixin):
             self._kernel_params_ = {}
         gaps = [] if problem is None else problem.gaps
         gamma = float(self._kernel_params_.get("gamma", np.nan))
-        return {"gamma_": gamma, "certified_gap_": certified_gap(gaps, self.tol)}
+        return {"gamma_": gamma, "certified_gap_": float(max(gaps, default=0.0))}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

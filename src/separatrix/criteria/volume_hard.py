@@ -24,7 +24,6 @@ from separatrix.interior_point import solve_program
 from separatrix.label_programs import (
     LabelProgram,
     best_labelling,
-    certified_gap,
     check_size,
     label_bound,
     status_of,
@@ -295,7 +294,7 @@ class HardMaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
             relaxation.M, G, C=self.C, signs_of=self._signs, n_draws=self.n_init, rng=rng
         )
         model = HardSides(form, G @ responses, responses, float(reg), relaxation.objective)
-        status = status_of(relaxation)
+        status = status_of(relaxation, self.tol)
         if abs(np.where(model.h > 0, 1, -1).sum()) > label_bound(self.balance, len(Q)):
             status = Status.UNBALANCED
         return result_of(model, relaxation.objective, relaxation, status)
@@ -308,7 +307,7 @@ class HardMaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     def _attributes(self, problem, partition, order):
         gaps, lengths = ([], []) if problem is None else (problem.gaps, problem.lengths)
         return {
-            "certified_gap_": certified_gap(gaps, self.tol),
+            "certified_gap_": float(max(gaps, default=0.0)),
             "alpha_length_": float(min(lengths, default=np.nan)),
         }
 
