@@ -143,11 +143,11 @@ class LabelProgram(Program):
         return np.concatenate([turned, np.zeros(self.n + 1)])
 
     def system(self, x, s, Z, M, y):
-        """The matrix in blocks of alpha, d and tau; its lower triangle."""
+        """The matrix in blocks of alpha, d and tau; its lower triangle, and zeros."""
         K, n, alpha = self.K, self.n, x[: self.n]
         KZ, KM = (K @ (alpha[:, None] * matrix) for matrix in (Z, M))
         KZK, KMK = ((product * alpha) @ K for product in (KZ, KM))
-        A = np.empty((2 * n + 1, 2 * n + 1))
+        A = np.zeros((2 * n + 1, 2 * n + 1))
         mixed = KM * KZ.T
         A[:n, :n] = mixed + mixed.T + KMK * Z + (KZK + 2 * K) * M
         diagonal = y[:n] / s[:n] + y[n : 2 * n] / s[n : 2 * n]

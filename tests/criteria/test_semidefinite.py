@@ -269,6 +269,16 @@ def test_derivatives_of_programs(program):
         np.testing.assert_allclose(system[:, i], column, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("unit", [False, True])
+def test_no_part_of_a_system_is_left_to_chance(unit, monkeypatch):
+    """All of it is scaled, so what memory held before could warn of overflow."""
+    monkeypatch.setattr(np, "empty", lambda shape, *_, **__: np.full(shape, np.nan))
+    program = LabelProgram(kernel(7), C=0.8, bound=2.0, unit=unit)
+    x, M, y = program.start()
+    X, s = program.constraints(x)
+    assert np.isfinite(program.system(x, s, np.linalg.inv(X), M, y)).all()
+
+
 def test_optimum_does_not_depend_on_the_order_of_samples():
     K = kernel(41)
     order = np.random.RandomState(0).permutation(41)
