@@ -12,6 +12,9 @@ from matplotlib.colors import to_rgb
 from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_blobs
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from separatrix import (
     KernelKMeans,
@@ -192,12 +195,23 @@ def test_names_of_features_and_kinds_of_input():
         np.testing.assert_array_equal(drawn.labels, expected.labels)
 
 
-def test_a_clusterer_that_only_predicts():
+@pytest.mark.parametrize(
+    "model",
+    [
+        KMeans(3, n_init=1, random_state=0),
+        make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)),
+        GaussianMixture(3, random_state=0),
+    ],
+)
+def test_a_clusterer_that_only_predicts(model):
     X = pd.DataFrame(blobs(2, 3), columns=["a", "b"])
-    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    labels = model.fit(X).predict(X)
     display = BoundaryDisplay.from_estimator(model, X)
-    np.testing.assert_array_equal(display.labels, model.labels_)
+    np.testing.assert_array_equal(display.labels, labels)
     assert len(display.regions_) == 3
+    # only some of the clusters among the samples that are drawn
+    few = BoundaryDisplay.from_estimator(model, X[labels == 1])
+    assert set(few.labels) == {1}
 
 
 @pytest.mark.parametrize("n_features", [2, 3])

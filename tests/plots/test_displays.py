@@ -13,13 +13,19 @@ import pytest
 import scipy.sparse as sp
 from matplotlib.colors import to_rgb
 from numpydoc.validate import validate
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from separatrix import (
+    AutoClustering,
     MaximinSeparationClustering,
     MaximumMarginClustering,
+    OptimalMarginDistributionMachine,
     SquaredLossMutualInformationClustering,
     plots,
 )
@@ -66,8 +72,21 @@ def _close_figures():
     plt.close("all")
 
 
+@pytest.fixture(scope="module")
+def auto():
+    """A consensus that chose its number of clusters."""
+    return AutoClustering(max_clusters=5, random_state=0).fit(X)
+
+
 def note(display):
     return display.ax_.get_title(loc="right")
+
+
+def drawn_texts(display):
+    """Strings that reach the renderer, as they look."""
+    display.figure_.canvas.draw()
+    texts = display.figure_.findobj(mpl.text.Text)
+    return [text._preprocess_math(text.get_text()) for text in texts if text.get_visible()]
 
 
 # --- what every display keeps to ----------------------------------------------------------------
@@ -121,6 +140,104 @@ def test_without_matplotlib_the_extra_is_named_before_any_work(monkeypatch):
         plots.SelectionCurveDisplay.from_estimator(_NeverFitted(), X)
     with pytest.raises(ImportError, match=r"HistoryDisplay.*separatrix\[plot\]"):
         plots.HistoryDisplay([1.0, 2.0]).plot()
+
+
+ALIASES = {
+    "BoundaryDisplay": [{"c": "r"}, {"lw": 2}, {"edgecolors": "k"}],
+    "ClusterSizesDisplay": [{"lw": 2}],
+    "HistoryDisplay": [{"c": "r"}, {"ms": 9}],
+    "MarginDistributionDisplay": [{"lw": 2}, {"ec": "k"}],
+    "SelectionCurveDisplay": [{"c": "r"}],
+    "WeightsDisplay": [{"fc": "r"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "keyword"), [(name, keyword) for name in ALIASES for keyword in ALIASES[name]]
+)
+def test_short_names_of_keywords_replace_the_style(name, keyword):
+    make, main_artist = DRAWN[name]
+    artist = main_artist(make(getattr(plots, name), **keyword))
+    ((alias, value),) = keyword.items()
+    attribute = {"c": "facecolor" if name == "BoundaryDisplay" else "color"}.get(alias, alias)
+    seen = getattr(artist, f"get_{attribute}")()
+    if isinstance(value, str):
+        assert to_rgb(np.reshape(seen, -1)[:3] if np.ndim(seen) else seen) == to_rgb(value)
+    else:
+        np.testing.assert_array_equal(seen, value)
+
+
+@pytest.mark.parametrize("name", ["$a_$", r"$\foo$", "price $ to $", r"a\$b$c"])
+def test_names_are_drawn_as_they_are(name):
+    matrix, points = np.eye(2), np.eye(2)
+    displays = [
+        plots.AgreementDisplay(matrix, [name, "other"]),
+        plots.BoundaryDisplay(points, [0, 1], axis_names=(name, ""), remark=name),
+        plots.ClusterSizesDisplay([0.5, 1.0], [0, 1], confidence_name=name),
+        plots.CoassociationDisplay(matrix, remark=name),
+        plots.HistoryDisplay([1.0, 2.0], name=name),
+        plots.SelectionCurveDisplay([2, 3], [0.1, 0.2], score_name=name),
+        plots.WeightsDisplay([1.0], [name]),
+    ]
+    for display in displays:
+        assert (name, False) in drawn_texts(display.plot())
+    weights = plots.WeightsDisplay([1.0], ["a"], weight_name=name).plot()
+    assert any(name in text and not is_math for text, is_math in drawn_texts(weights))
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.asarray])
+def test_any_sequence_is_taken(make):
+    labels, values = make([0, 1, 1]), make([0.5, 1.0, 2.0])
+    assert len(plots.ClusterSizesDisplay(values, labels).plot().blocks_) == 2
+    assert len(plots.MarginDistributionDisplay(values, labels).plot().histograms_) == 2
+    assert len(plots.BoundaryDisplay(make([(0, 1), (1, 2), (0, 0)]), labels).plot().points_) == 2
+    assert len(plots.AgreementDisplay(make([(1, 0), (0, 1)]), ["a", "b"]).plot().texts_) == 4
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda labels: plots.BoundaryDisplay(np.zeros((3, 2)), labels),
+        lambda labels: plots.ClusterSizesDisplay(np.zeros(3), labels),
+        lambda labels: plots.MarginDistributionDisplay(np.zeros(3), labels),
+        lambda labels: plots.MarginDistributionDisplay.from_predictions(np.zeros(3), labels),
+    ],
+)
+@pytest.mark.parametrize("labels", [[0, 1], [[0, 1, 1]]])
+def test_labels_beside_other_samples_are_refused(make, labels):
+    shape = re.escape(str(np.shape(labels)))
+    with pytest.raises(ValueError, match=f"labels has shape {shape} beside 3 samples"):
+        make(labels)
+
+
+UNFITTED = MaximinSeparationClustering(2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: plots.BoundaryDisplay.from_estimator(UNFITTED, X),
+        lambda: plots.ClusterSizesDisplay.from_estimator(AutoClustering(), X),
+        lambda: plots.HistoryDisplay.from_estimator(UNFITTED),
+        lambda: plots.MarginDistributionDisplay.from_estimator(UNFITTED, X),
+        lambda: plots.WeightsDisplay.from_estimator(UNFITTED),
+    ],
+)
+def test_estimators_that_are_not_fitted_are_refused(make):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        make()
+
+
+def test_what_an_estimator_lacks_is_named_with_the_remedy():
+    means, density = KMeans(2, n_init=1).fit(X), DBSCAN().fit(X)
+    with pytest.raises(ValueError, match=r"KMeans has no decision_function.*ClusterSizesDisplay"):
+        plots.MarginDistributionDisplay.from_estimator(means, X)
+    with pytest.raises(ValueError, match="KMeans has no history_: pass"):
+        plots.HistoryDisplay.from_estimator(means)
+    with pytest.raises(ValueError, match="DBSCAN has no predict: a boundary needs"):
+        plots.BoundaryDisplay.from_estimator(density, X)
+    with pytest.raises(ValueError, match="DBSCAN has no predict: draw its labels_ by"):
+        plots.ClusterSizesDisplay.from_estimator(density, X)
 
 
 # --- colours ------------------------------------------------------------------------------------
@@ -241,6 +358,21 @@ def test_areas_are_filled_while_they_are_few():
     assert not many.histograms_[0][0].get_fill()
 
 
+@pytest.mark.parametrize("model", [TWO, THREE])
+def test_margins_from_scores_are_those_of_the_estimator(model):
+    expected = plots.MarginDistributionDisplay.from_estimator(model, X)
+    display = plots.MarginDistributionDisplay.from_predictions(model.decision_function(X).tolist())
+    np.testing.assert_array_equal(display.margins, expected.margins)
+    np.testing.assert_array_equal(display.labels, model.labels_)
+
+
+@pytest.mark.parametrize("strange", [-1, 7, 0.5])
+def test_clusters_without_scores_are_refused(strange):
+    labels = np.array([strange, *THREE.labels_[1:]])
+    with pytest.raises(ValueError, match=f"labels has {strange}.*clusters 0 to 2; leave out"):
+        plots.MarginDistributionDisplay.from_estimator(THREE, X, labels=labels)
+
+
 # --- history ------------------------------------------------------------------------------------
 
 
@@ -290,6 +422,37 @@ def test_probabilities_are_the_confidence_where_there_are_any():
     display = plots.ClusterSizesDisplay.from_estimator(model, X)
     np.testing.assert_allclose(display.confidence, model.predict_proba(X).max(axis=1))
     assert display.ax_.get_xlabel() == "probability of the cluster"
+
+
+def test_vote_shares_are_the_confidence_of_a_consensus(auto):
+    display = plots.ClusterSizesDisplay.from_estimator(auto, X)
+    np.testing.assert_array_equal(display.confidence, auto.confidence_)
+    np.testing.assert_array_equal(display.labels, auto.labels_)
+    others = plots.ClusterSizesDisplay.from_estimator(auto, X[::-1])
+    assert others.confidence is None
+
+
+@pytest.mark.parametrize(
+    "model", [KMeans(3, n_init=1, random_state=0), make_pipeline(StandardScaler(), KMeans(3))]
+)
+def test_sizes_alone_where_there_is_no_confidence(model):
+    display = plots.ClusterSizesDisplay.from_estimator(model.fit(X), X)
+    sizes = np.bincount(model.predict(X))
+    boxes = [block.get_paths()[0].get_extents() for block in display.blocks_]
+    np.testing.assert_allclose([box.height for box in boxes], sizes)
+    assert {(box.x0, box.x1) for box in boxes} == {(0, 1)}
+    assert display.ax_.get_xlabel() == ""
+    assert not len(display.ax_.get_xticks())
+
+
+def test_sizes_from_labels_and_confidence():
+    labels, confidence = [2, 0, 2], [0.5, 0.25, 1.0]
+    display = plots.ClusterSizesDisplay.from_predictions(labels, confidence)
+    assert display.blocks_[1].get_paths()[0].get_extents().x1 == 1.0
+    assert display.ax_.get_xlabel() == "confidence"
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == ["cluster 0: 1 (33%)", "cluster 2: 2 (67%)"]
+    assert plots.ClusterSizesDisplay.from_predictions(labels).confidence is None
 
 
 def test_profile_of_many_samples_has_few_vertices():
@@ -343,6 +506,16 @@ def test_weights_need_a_linear_boundary_that_exists():
         plots.WeightsDisplay.from_estimator(TWO, boundary=1)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_of_a_machine_of_one_class_against_the_rest(n_classes):
+    kept = IRIS.target < n_classes
+    machine = OptimalMarginDistributionMachine().fit(X[kept], IRIS.target[kept])
+    last = len(machine.coef_) - 1
+    display = plots.WeightsDisplay.from_estimator(machine, boundary=last)
+    np.testing.assert_array_equal(display.weights, machine.coef_[last])
+    assert display.sides == (list(range(n_classes - 1)), [n_classes - 1])
+
+
 # --- agreement and co-association ---------------------------------------------------------------
 
 
@@ -360,6 +533,29 @@ def test_agreement_is_the_adjusted_rand_index_of_each_pair():
 def test_nearly_zero_agreement_has_no_sign():
     display = plots.AgreementDisplay(np.array([[1.0, -1e-4], [-1e-4, 1.0]]), ["a", "b"]).plot()
     assert [text.get_text() for text in display.texts_] == ["1.00", "0.00", "0.00", "1.00"]
+
+
+@pytest.mark.parametrize("n_clusterings", [2, 12, 25])
+@pytest.mark.parametrize("figsize", [None, (6.4, 4.8), (5.5, 4.5)])
+def test_every_number_fits_its_cell_or_is_not_drawn(n_clusterings, figsize):
+    agreement = np.random.default_rng(0).uniform(-0.5, 1, (n_clusterings, n_clusterings))
+    names = [f"clustering {i}" for i in range(n_clusterings)]
+    ax = None if figsize is None else plt.subplots(figsize=figsize, layout="constrained")[1]
+    display = plots.AgreementDisplay(agreement, names).plot(ax)
+    display.figure_.canvas.draw()
+    cells = display.ax_.transData.transform([[0, 0], [1, -1]])
+    width, height = np.ptp(cells, axis=0)
+    is_drawn = {text.get_visible() for text in display.texts_}
+    assert is_drawn == {figsize is None or n_clusterings <= 12}
+    for text, value in zip(display.texts_, agreement.ravel(), strict=True):
+        box = text.get_window_extent()
+        if text.get_visible():
+            assert box.width < 0.9 * width
+            assert box.height < height
+            assert text.get_fontsize() > 6
+        assert float(text.get_text()) == pytest.approx(value, abs=0.005 + 1e-12)
+    names = [text.get_window_extent() for text in display.ax_.get_yticklabels()]
+    assert all(one.height < height for one in names)
 
 
 @pytest.mark.parametrize("labels", [{"a": [0, 1], "b": [0, 1, 1]}])
@@ -417,6 +613,32 @@ def test_selection_curve_scores_a_fit_of_each_number():
     assert model.n_clusters == 5
     assert not hasattr(model, "labels_")
     assert display.band_ is None
+
+
+def test_the_curve_of_a_consensus_is_drawn_without_fitting(auto, monkeypatch):
+    monkeypatch.setattr(AutoClustering, "fit", _NeverFitted.fit)
+    display = plots.SelectionCurveDisplay.from_estimator(auto, X)
+    np.testing.assert_array_equal(display.line_.get_xdata(), list(auto.selection_curve_))
+    np.testing.assert_array_equal(display.line_.get_ydata(), [*auto.selection_curve_.values()])
+    assert display.best_n_clusters_ == auto.n_clusters_
+    assert display.ax_.get_ylabel() == "evidence"
+    with pytest.raises(AssertionError, match="fitted in vain"):
+        plots.SelectionCurveDisplay.from_estimator(auto, X, score=silhouette_score)
+    with pytest.raises(AssertionError, match="fitted in vain"):
+        plots.SelectionCurveDisplay.from_estimator(clone(auto), X)
+
+
+def test_plausible_numbers_are_marked():
+    curve = {2: 0.5, 3: 0.504, 4: 0.1, 5: 0.45}
+    numbers, scores = curve.keys(), curve.values()
+    display = plots.SelectionCurveDisplay(numbers, scores, plausible=[2, 3, 5]).plot()
+    assert display.best_n_clusters_ == display.mark_.get_xdata()[0] == 2
+    np.testing.assert_array_equal(display.plausible_.get_xdata(), [3, 5])
+    np.testing.assert_array_equal(display.plausible_.get_ydata(), [0.504, 0.45])
+    assert note(display) == "best: 2 clusters; plausible: 3, 5"
+    alone = plots.SelectionCurveDisplay(numbers, scores).plot()
+    assert alone.best_n_clusters_ == 3
+    assert not len(alone.plausible_.get_xdata())
 
 
 def test_selection_curve_of_repeats_has_a_band():

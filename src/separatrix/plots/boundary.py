@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from separatrix.plots.canvas import axes_for, note, require_matplotlib
+from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color, cluster_marker
-from separatrix.plots.scores import leads
+from separatrix.plots.scores import checked_labels, in_memory, leads
 from separatrix.plots.section import section_of
 
 __all__ = ["BoundaryDisplay"]
@@ -15,9 +15,9 @@ class BoundaryDisplay:
 
     Parameters
     ----------
-    points : ndarray of shape (n_points, 2)
+    points : array-like of shape (n_points, 2)
         Where samples lie.
-    labels : ndarray of shape (n_points,)
+    labels : array-like of shape (n_points,)
         Their clusters.
     grid : tuple of ndarray, default=None
         Coordinates of a grid, along x and along y.
@@ -51,8 +51,8 @@ class BoundaryDisplay:
     def __init__(
         self, points, labels, *, grid=None, grid_scores=None, axis_names=("", ""), remark=""
     ):
-        self.points = points
-        self.labels = labels
+        self.points = in_memory(points)
+        self.labels = checked_labels(labels, len(self.points))
         self.grid = grid
         self.grid_scores = grid_scores
         self.axis_names = axis_names
@@ -113,12 +113,14 @@ class BoundaryDisplay:
         if self.grid_scores is not None:
             self._draw_regions(ax)
         self.points_ = [self._draw_cluster(ax, c, kwargs) for c in np.unique(self.labels)]
-        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        ax.set(xlabel=plain(self.axis_names[0]), ylabel=plain(self.axis_names[1]))
         ax.legend(loc="best", fontsize="small")
         note(ax, self.remark)
         return self
 
     def _draw_cluster(self, ax, cluster, kwargs):
+        from matplotlib.collections import PathCollection
+
         style = {
             "color": cluster_color(cluster),
             "marker": cluster_marker(cluster),
@@ -127,7 +129,8 @@ class BoundaryDisplay:
             "s": 22,
             "label": f"cluster {cluster}",
         }
-        return ax.scatter(*self.points[self.labels == cluster].T, **style | kwargs)
+        style = styled(PathCollection, style, kwargs)
+        return ax.scatter(*self.points[self.labels == cluster].T, **style)
 
     def _draw_regions(self, ax):
         fields = leads(self.grid_scores)

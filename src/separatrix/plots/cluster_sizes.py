@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from separatrix.plots.canvas import axes_for, require_matplotlib
+from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color
-from separatrix.plots.scores import cluster_scores, in_memory, margins_of
+from separatrix.plots.scores import (
+    checked_labels,
+    cluster_scores,
+    in_memory,
+    margins_of,
+    predicted,
+)
 
 __all__ = ["ClusterSizesDisplay"]
 
@@ -20,9 +26,9 @@ class ClusterSizesDisplay:
 
     Parameters
     ----------
-    confidence : ndarray of shape (n_samples,)
-        How surely each sample belongs to its cluster.
-    labels : ndarray of shape (n_samples,)
+    confidence : array-like of shape (n_samples,) or None
+        How surely each sample belongs to its cluster; None draws sizes alone.
+    labels : array-like of shape (n_samples,)
         Clusters of the samples.
     confidence_name : str, default="confidence"
         What the confidence is.
@@ -46,21 +52,26 @@ class ClusterSizesDisplay:
     """
 
     def __init__(self, confidence, labels, *, confidence_name="confidence"):
+        self.labels = in_memory(labels)
         self.confidence = confidence
-        self.labels = labels
+        if confidence is not None:
+            self.confidence = in_memory(confidence)
+            checked_labels(self.labels, len(self.confidence))
         self.confidence_name = confidence_name
 
     @classmethod
     def from_estimator(cls, estimator, X, *, ax=None, **kwargs):
         """Draw the clusters that a fitted clusterer finds among samples.
 
-        The confidence is the probability of the cluster if the clusterer has `predict_proba`,
-        and otherwise the margin: the score of the cluster less the best other one.
+        The confidence is the probability of the cluster if the clusterer has `predict_proba`, or
+        the margin if it has `decision_function`: the score of the cluster less the best other
+        one. A clusterer with neither may have `confidence_`, which is that of the samples of
+        `fit`. Otherwise sizes alone are drawn.
 
         Parameters
         ----------
         estimator : object
-            Fitted clusterer with `predict_proba` or `decision_function`.
+            Fitted clusterer, with at least `predict`.
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             Samples; the kernel matrix where that is precomputed.
         ax : Axes, default=None
@@ -74,13 +85,48 @@ class ClusterSizesDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
+        confidence, name = None, "confidence"
         if hasattr(estimator, "predict_proba"):
             scores, name = in_memory(estimator.predict_proba(X)), "probability of the cluster"
+            labels, confidence = scores.argmax(axis=1), scores.max(axis=1)
+        elif hasattr(estimator, "decision_function"):
+            scores, name = cluster_scores(estimator, X), "margin"
             labels = scores.argmax(axis=1)
-            return cls(scores.max(axis=1), labels, confidence_name=name).plot(ax, **kwargs)
-        scores = cluster_scores(estimator, X)
-        labels = scores.argmax(axis=1)
-        return cls(margins_of(scores, labels), labels, confidence_name="margin").plot(ax, **kwargs)
+            confidence = margins_of(scores, labels)
+        else:
+            remedy = "draw its labels_ by ClusterSizesDisplay.from_predictions"
+            require(estimator, "predict", remedy)
+            labels = predicted(estimator, X)
+            # of other samples than those of the fit it is not known
+            if np.array_equal(labels, in_memory(getattr(estimator, "labels_", ()))):
+                confidence = getattr(estimator, "confidence_", None)
+        return cls(confidence, labels, confidence_name=name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls, labels, confidence=None, *, confidence_name="confidence", ax=None, **kwargs
+    ):
+        """Draw the clusters of labels.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Clusters of the samples.
+        confidence : array-like of shape (n_samples,), default=None
+            How surely each sample belongs to its cluster; None draws sizes alone.
+        confidence_name : str, default="confidence"
+            What the confidence is.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `fill_betweenx`.
+
+        Returns
+        -------
+        ClusterSizesDisplay
+            The display, drawn.
+        """
+        return cls(confidence, labels, confidence_name=confidence_name).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
         """Draw the blocks, cluster 0 at the top.
@@ -98,21 +144,27 @@ class ClusterSizesDisplay:
             The display itself.
         """
         ax = axes_for(self, ax, frame=False)
+        from matplotlib.collections import PolyCollection
+
+        widths = np.ones(len(self.labels)) if self.confidence is None else self.confidence
         n_samples, top, names = len(self.labels), 0.0, {}
         self.blocks_ = []
         for cluster in np.unique(self.labels):
-            confidence = self.confidence[self.labels == cluster]
+            confidence = widths[self.labels == cluster]
             size = len(confidence)
             shares = np.linspace(1, 0, min(max(size, 2), _MAX_STEPS))
             heights = top + size * (1 - shares)
-            style = {"color": cluster_color(cluster), "linewidth": 0}
             profile = np.quantile(confidence, shares)
-            self.blocks_.append(ax.fill_betweenx(heights, 0, profile, **style | kwargs))
+            style = {"color": cluster_color(cluster), "linewidth": 0}
+            style = styled(PolyCollection, style, kwargs)
+            self.blocks_.append(ax.fill_betweenx(heights, 0, profile, **style))
             names[top + size / 2] = f"cluster {cluster}: {size:,} ({size / n_samples:.0%})"
             top += size + 0.03 * n_samples
         ax.set_yticks(list(names), list(names.values()))
         ax.tick_params(axis="y", length=0)
-        ax.set(xlabel=self.confidence_name, ylim=(top, -0.03 * n_samples))
+        ax.set(xlabel=plain(self.confidence_name), ylim=(top, -0.03 * n_samples))
+        if self.confidence is None:
+            ax.set(xlabel="", xticks=[])
         ax.axvline(0, color=INK, linewidth=1.0)
         ax.spines["left"].set_visible(False)
         return self

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from separatrix.plots.canvas import axes_for, require_matplotlib
+from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
 from separatrix.plots.colors import cluster_color
 
 __all__ = ["HistoryDisplay"]
@@ -62,6 +62,8 @@ class HistoryDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
+        remedy = "pass a clusterer that iterates; of a pipeline, its last step"
+        require(estimator, "history_", remedy)
         if not len(estimator.history_):
             raise ValueError(
                 f"history_ of {type(estimator).__name__} is empty: the fit had no iterations, as "
@@ -85,11 +87,14 @@ class HistoryDisplay:
             The display itself.
         """
         ax = axes_for(self, ax, frame=False)
+        from matplotlib.lines import Line2D
+
         # the next colour of the clusters, so that several histories differ
         style = {"marker": "o", "markersize": 4, "color": cluster_color(len(ax.lines))}
-        style["label"] = self.name
+        if self.name is not None:
+            style["label"] = plain(self.name)
         iterations = np.arange(1, len(self.history) + 1)
-        (self.line_,) = ax.plot(iterations, self.history, **style | kwargs)
+        (self.line_,) = ax.plot(iterations, self.history, **styled(Line2D, style, kwargs))
         ax.set(xlabel="iteration", ylabel="objective")
         ax.xaxis.get_major_locator().set_params(integer=True)
         if self.name is not None:

@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from separatrix.plots.canvas import axes_for, note, require_matplotlib
+from separatrix.plots.canvas import axes_for, note, require, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color
-from separatrix.plots.scores import cluster_scores, margins_of
+from separatrix.plots.scores import (
+    checked_labels,
+    cluster_scores,
+    in_memory,
+    margins_of,
+    score_columns,
+)
 
 __all__ = ["MarginDistributionDisplay"]
 
@@ -18,9 +24,9 @@ class MarginDistributionDisplay:
 
     Parameters
     ----------
-    margins : ndarray of shape (n_samples,)
+    margins : array-like of shape (n_samples,)
         Margin of each sample; negative on the wrong side of the boundary.
-    labels : ndarray of shape (n_samples,)
+    labels : array-like of shape (n_samples,)
         Their clusters.
 
     Attributes
@@ -49,8 +55,8 @@ class MarginDistributionDisplay:
     """
 
     def __init__(self, margins, labels):
-        self.margins = margins
-        self.labels = labels
+        self.margins = in_memory(margins)
+        self.labels = checked_labels(labels, len(self.margins))
 
     @classmethod
     def from_estimator(cls, estimator, X, *, labels=None, ax=None, **kwargs):
@@ -76,8 +82,34 @@ class MarginDistributionDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        scores = cluster_scores(estimator, X)
-        labels = scores.argmax(axis=1) if labels is None else np.asarray(labels)
+        remedy = "only scores have margins; use ClusterSizesDisplay"
+        require(estimator, "decision_function", remedy)
+        return cls.from_predictions(cluster_scores(estimator, X), labels, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(cls, scores, labels=None, *, ax=None, **kwargs):
+        """Draw the margins that follow from scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples,) or (n_samples, n_clusters)
+            Values of a decision function: for two clusters one value, positive for cluster 1, and
+            otherwise a column per cluster.
+        labels : array-like of shape (n_samples,), default=None
+            Clusters that samples are taken to belong to; None takes those of the scores.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `hist`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+            The display, drawn.
+        """
+        require_matplotlib(cls.__name__)
+        scores = score_columns(scores)
+        labels = scores.argmax(axis=1) if labels is None else in_memory(labels)
         return cls(margins_of(scores, labels), labels).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
@@ -96,6 +128,8 @@ class MarginDistributionDisplay:
             The display itself.
         """
         ax = axes_for(self, ax, frame=False)
+        from matplotlib.patches import Patch
+
         clusters = np.unique(self.labels)
         style = {"bins": np.histogram_bin_edges(self.margins, bins=30), "linewidth": 1.5}
         # more than three areas on top of each other cannot be told apart
@@ -106,7 +140,7 @@ class MarginDistributionDisplay:
             color = cluster_color(cluster)
             margins = self.margins[self.labels == cluster]
             style |= {"color": color, "edgecolor": color, "label": f"cluster {cluster}"}
-            self.histograms_.append(ax.hist(margins, **style | kwargs)[2])
+            self.histograms_.append(ax.hist(margins, **styled(Patch, style, kwargs))[2])
             line = ax.axvline(margins.mean(), color=color, linestyle="--", linewidth=1.5)
             self.means_.append(line)
         ax.axvline(0, color=INK, linewidth=1.4)

@@ -7,8 +7,20 @@ import scipy.sparse as sp
 
 from separatrix._sklearn import to_numpy
 from separatrix.chunks import is_dask
+from separatrix.plots.canvas import require
 
-__all__ = ["cluster_scores", "dense", "in_memory", "leads", "margins_of", "scores_or_votes"]
+__all__ = [
+    "checked_labels",
+    "cluster_scores",
+    "dense",
+    "in_memory",
+    "labels_of",
+    "leads",
+    "margins_of",
+    "predicted",
+    "score_columns",
+    "score_rule",
+]
 
 
 def in_memory(array):
@@ -21,25 +33,49 @@ def dense(rows):
     return rows.toarray() if sp.issparse(rows) else in_memory(rows)
 
 
-def cluster_scores(estimator, X):
-    """Decision function of shape (n_samples, n_clusters).
+def checked_labels(labels, n_samples):
+    """Labels as an array, one for each sample."""
+    labels = in_memory(labels)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"labels has shape {labels.shape} beside {n_samples} samples; pass one per sample."
+        )
+    return labels
+
+
+def score_columns(scores):
+    """Scores of shape (n_samples, n_clusters).
 
     Two clusters share their one value, so that their scores differ by it.
     """
-    scores = _without_names(estimator.decision_function, X)
-    if scores.ndim == 2:
-        return scores
-    if getattr(estimator, "n_clusters", 2) == 1:
-        return scores[:, None]
-    return np.column_stack([-scores / 2, scores / 2])
+    scores = in_memory(scores)
+    return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
 
 
-def scores_or_votes(estimator, X):
-    """Scores, or ones and zeros for a clusterer that only predicts."""
+def cluster_scores(estimator, X):
+    """Decision function of shape (n_samples, n_clusters)."""
+    return score_columns(_without_names(estimator.decision_function, X))
+
+
+def predicted(estimator, X):
+    """Clusters that an estimator gives to samples."""
+    return _without_names(estimator.predict, X)
+
+
+def labels_of(estimator, X):
+    """Clusters of the samples of `fit`, or of `X` for an estimator that does not keep them."""
+    if hasattr(estimator, "labels_"):
+        return in_memory(estimator.labels_)
+    return predicted(estimator, X)
+
+
+def score_rule(estimator, X):
+    """Map from points to scores, or to ones and zeros for a clusterer that only predicts."""
     if hasattr(estimator, "decision_function"):
-        return cluster_scores(estimator, X)
-    n_clusters = int(in_memory(estimator.labels_).max()) + 1
-    return np.eye(n_clusters)[_without_names(estimator.predict, X)]
+        return lambda points: cluster_scores(estimator, points)
+    require(estimator, "predict", "a boundary needs a clusterer that labels new samples")
+    clusters = np.arange(labels_of(estimator, X).max() + 1)
+    return lambda points: (predicted(estimator, points)[:, None] == clusters).astype(np.float64)
 
 
 def _without_names(method, X):
@@ -62,4 +98,12 @@ def leads(scores):
 
 def margins_of(scores, labels):
     """Lead of each sample's own cluster; negative where another cluster scores higher."""
-    return np.take_along_axis(leads(scores), np.asarray(labels, np.intp)[:, None], axis=1)[:, 0]
+    n_samples, n_clusters = scores.shape
+    labels = checked_labels(labels, n_samples)
+    strange = np.setdiff1d(labels, np.arange(n_clusters))
+    if strange.size:
+        raise ValueError(
+            f"labels has {strange[0]}, but the scores are of clusters 0 to {n_clusters - 1}; "
+            "leave out samples that belong to none of these."
+        )
+    return leads(scores)[np.arange(n_samples), labels.astype(np.intp)]

@@ -7,7 +7,7 @@ from separatrix._sklearn import supported_floats
 from separatrix.chunks import beside, is_dask, map_rows
 from separatrix.plots.canvas import chosen_rows, counted, feature_names
 from separatrix.plots.projection import plane_across
-from separatrix.plots.scores import dense, scores_or_votes
+from separatrix.plots.scores import dense, score_rule
 
 __all__ = ["section_of"]
 
@@ -18,9 +18,10 @@ _LEAST_AGREEMENT = 0.9
 def section_of(estimator, X, *, max_samples, resolution):
     """Arguments of a BoundaryDisplay, by name, for a fitted clusterer and samples."""
     X = _checked(estimator, X)
+    rule = score_rule(estimator, X)
 
     def score(points):
-        return scores_or_votes(estimator, beside(points, X))
+        return rule(beside(points, X))
 
     points = dense(X[chosen_rows(X.shape[0], max_samples)])
     scores = score(points)

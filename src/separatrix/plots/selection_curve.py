@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import silhouette_score
 
-from separatrix.plots.canvas import axes_for, note, require_matplotlib
-from separatrix.plots.colors import INK, cluster_color
-from separatrix.plots.scores import in_memory
+from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
+from separatrix.plots.colors import INK, MUTED, cluster_color
+from separatrix.plots.scores import labels_of
 
 __all__ = ["SelectionCurveDisplay"]
 
@@ -16,14 +16,17 @@ class SelectionCurveDisplay:
 
     Parameters
     ----------
-    n_clusters : array-like of shape (n_numbers,)
+    n_clusters : iterable of int
         Numbers of clusters.
-    scores : array-like of shape (n_numbers,) or (n_numbers, n_repeats)
+    scores : iterable of shape (n_numbers,) or (n_numbers, n_repeats)
         Score of each; if there are several, the mean is drawn, in the band of all of them.
     score_name : str, default="score"
         What the score is.
     greater_is_better : bool, default=True
         Whether the largest or the smallest mean is the best.
+    plausible : sequence of int, default=()
+        Numbers that can hardly be told apart, the best first. If there are none, the best is
+        that of the mean score.
 
     Attributes
     ----------
@@ -31,6 +34,8 @@ class SelectionCurveDisplay:
         The best number; of equally good ones the smallest.
     line_, mark_ : Line2D
         The curve and the mark of the best.
+    plausible_ : Line2D
+        The marks of the other plausible numbers.
     band_ : PolyCollection or None
         From the least to the greatest of several scores.
     ax_, figure_ : Axes, Figure
@@ -47,11 +52,14 @@ class SelectionCurveDisplay:
     3
     """
 
-    def __init__(self, n_clusters, scores, *, score_name="score", greater_is_better=True):
-        self.n_clusters = n_clusters
-        self.scores = scores
+    def __init__(
+        self, n_clusters, scores, *, score_name="score", greater_is_better=True, plausible=()
+    ):
+        self.n_clusters = np.array(list(n_clusters))
+        self.scores = np.array(list(scores), dtype=np.float64)
         self.score_name = score_name
         self.greater_is_better = greater_is_better
+        self.plausible = list(plausible)
 
     @classmethod
     def from_estimator(
@@ -59,13 +67,16 @@ class SelectionCurveDisplay:
         estimator,
         X,
         *,
-        n_clusters=range(2, 9),
-        score=silhouette_score,
+        n_clusters=None,
+        score=None,
         greater_is_better=True,
         ax=None,
         **kwargs,
     ):
         """Fit a clusterer for each number of clusters and draw the scores of its labels.
+
+        If it chose its number itself, as `AutoClustering` does, its `selection_curve_` is drawn
+        and nothing is fitted, unless `n_clusters` or `score` is given.
 
         Parameters
         ----------
@@ -73,10 +84,10 @@ class SelectionCurveDisplay:
             Clusterer with a parameter `n_clusters`; clones of it are fitted.
         X : array-like of shape (n_samples, n_features)
             Samples.
-        n_clusters : iterable of int, default=range(2, 9)
-            Numbers of clusters to try.
-        score : callable, default=silhouette_score
-            Called with `X` and the labels; returns a number.
+        n_clusters : iterable of int, default=None
+            Numbers of clusters to try; None is 2 to 8.
+        score : callable, default=None
+            Called with `X` and the labels; returns a number. None is `silhouette_score`.
         greater_is_better : bool, default=True
             Whether larger scores are better.
         ax : Axes, default=None
@@ -90,9 +101,14 @@ class SelectionCurveDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        numbers = list(n_clusters)
+        if n_clusters is None and score is None and hasattr(estimator, "selection_curve_"):
+            curve, plausible = estimator.selection_curve_, estimator.plausible_n_clusters_
+            display = cls(curve, curve.values(), score_name="evidence", plausible=plausible)
+            return display.plot(ax, **kwargs)
+        numbers = list(range(2, 9) if n_clusters is None else n_clusters)
+        score = silhouette_score if score is None else score
         models = (clone(estimator).set_params(n_clusters=number).fit(X) for number in numbers)
-        scores = [score(X, in_memory(model.labels_)) for model in models]
+        scores = [score(X, labels_of(model, X)) for model in models]
         name = getattr(score, "__name__", "score").replace("_", " ")
         display = cls(numbers, scores, score_name=name, greater_is_better=greater_is_better)
         return display.plot(ax, **kwargs)
@@ -113,23 +129,31 @@ class SelectionCurveDisplay:
             The display itself.
         """
         ax = axes_for(self, ax, frame=False)
+        from matplotlib.lines import Line2D
+
         order = np.argsort(self.n_clusters)
-        numbers = np.asarray(self.n_clusters)[order]
-        scores = np.asarray(self.scores, dtype=np.float64)[order].reshape(len(numbers), -1)
+        numbers = self.n_clusters[order]
+        scores = self.scores[order].reshape(len(numbers), -1)
         means = scores.mean(axis=1)
         best = np.nanargmax(means if self.greater_is_better else -means)
-        self.best_n_clusters_ = int(numbers[best])
-        style = {"marker": "o", "color": cluster_color(0)} | kwargs
-        (self.line_,) = ax.plot(numbers, means, **style)
+        self.best_n_clusters_, *others = map(int, self.plausible or numbers[[best]])
+        style = {"marker": "o", "color": cluster_color(0)}
+        (self.line_,) = ax.plot(numbers, means, **styled(Line2D, style, kwargs))
         self.band_ = None
         if scores.shape[1] > 1:
             edges = scores.min(axis=1), scores.max(axis=1)
             color = self.line_.get_color()
             self.band_ = ax.fill_between(numbers, *edges, color=color, alpha=0.2, linewidth=0)
-        (self.mark_,) = ax.plot(
-            numbers[best], means[best], "o", markersize=13, fillstyle="none", color=INK
-        )
-        note(ax, f"best: {numbers[best]} clusters")
-        ax.set(xlabel="number of clusters", ylabel=self.score_name)
+
+        def mark(marked, **style):
+            at = np.isin(numbers, marked)
+            style |= {"markersize": 13, "fillstyle": "none"}
+            return ax.plot(numbers[at], means[at], "o", **style)[0]
+
+        self.mark_ = mark(self.best_n_clusters_, color=INK)
+        self.plausible_ = mark(others, color=MUTED)
+        also = f"; plausible: {', '.join(map(str, others))}" if others else ""
+        note(ax, f"best: {self.best_n_clusters_} clusters{also}")
+        ax.set(xlabel="number of clusters", ylabel=plain(self.score_name))
         ax.xaxis.get_major_locator().set_params(integer=True)
         return self

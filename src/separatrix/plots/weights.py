@@ -3,7 +3,16 @@
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from separatrix.plots.canvas import axes_for, feature_names, note, require_matplotlib
+from separatrix.multiway import one_vs_rest_code
+from separatrix.plots.canvas import (
+    axes_for,
+    feature_names,
+    note,
+    plain,
+    require,
+    require_matplotlib,
+    styled,
+)
 from separatrix.plots.colors import INK, MUTED, cluster_color
 from separatrix.plots.scores import in_memory
 
@@ -61,7 +70,7 @@ class WeightsDisplay:
         Parameters
         ----------
         estimator : object
-            Fitted clusterer of this library with `coef_`.
+            Fitted clusterer or classifier of this library with `coef_`.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             Samples. If given, weights are multiplied by the standard deviations of their
             features, so that features of different units compare.
@@ -80,11 +89,8 @@ class WeightsDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        if not hasattr(estimator, "coef_"):
-            raise ValueError(
-                f"{type(estimator).__name__} has no coef_: only a linear boundary has weights; "
-                "fit with kernel='linear'."
-            )
+        remedy = "pass a linear model, fitted with kernel='linear'; of a pipeline, its last step"
+        require(estimator, "coef_", remedy)
         coef = in_memory(estimator.coef_)
         if not 0 <= boundary < len(coef):
             raise ValueError(f"boundary={boundary} should be one of the {len(coef)} of coef_.")
@@ -92,11 +98,14 @@ class WeightsDisplay:
         if X is not None:
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(X).var_)
             weight_name = "weight × standard deviation"
-        code = estimator._boundaries.code[boundary]
+        if hasattr(estimator, "_boundaries"):
+            code = estimator._boundaries.code
+        else:  # a machine that tells each class from the rest
+            code = one_vs_rest_code(max(len(coef), 2))
         display = cls(
             weights,
             feature_names(estimator),
-            sides=tuple(np.flatnonzero(code == side).tolist() for side in (-1, 1)),
+            sides=tuple(np.flatnonzero(code[boundary] == side).tolist() for side in (-1, 1)),
             max_features=max_features,
             weight_name=weight_name,
         )
@@ -118,17 +127,20 @@ class WeightsDisplay:
             The display itself.
         """
         ax = axes_for(self, ax, frame=False)
+        from matplotlib.patches import Patch
+
         weights = np.asarray(self.weights)
         largest = np.argsort(-abs(weights), kind="stable")[: self.max_features]
         colors = [cluster_color(side[0]) if len(side) == 1 else MUTED for side in self.sides]
         style = {"color": [colors[int(weight > 0)] for weight in weights[largest]]}
-        self.bars_ = ax.barh(np.arange(len(largest)), weights[largest], **style | kwargs)
-        ax.set_yticks(np.arange(len(largest)), [self.names[j] for j in largest])
+        rows = np.arange(len(largest))
+        self.bars_ = ax.barh(rows, weights[largest], **styled(Patch, style, kwargs))
+        ax.set_yticks(rows, [plain(self.names[j]) for j in largest])
         ax.axvline(0, color=INK, linewidth=1.0)
         reach = 1.05 * max(abs(ax.dataLim.intervalx).max(), np.finfo(np.float64).tiny)
         ax.set(xlim=(-reach, reach), ylim=(len(largest) - 0.4, -0.6))
         left, right = map(_side_name, self.sides)
-        ax.set_xlabel(f"{self.weight_name}\n← {left}          {right} →")
+        ax.set_xlabel(f"{plain(self.weight_name)}\n← {left}          {right} →")
         if len(largest) < len(weights):
             note(ax, f"{len(largest)} largest of {len(weights):,} weights")
         return self
