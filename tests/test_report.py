@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import permutations
 
@@ -17,13 +18,13 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from scipy.stats import norm
-from sklearn.base import is_clusterer
-from sklearn.cluster import AgglomerativeClustering
-from sklearn.datasets import load_iris
+from sklearn.base import clone, is_clusterer
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import load_iris, make_blobs, make_circles
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -36,7 +37,7 @@ from separatrix import (
     MaximumMarginClustering,
     MaximumVolumeClustering,
 )
-from separatrix.consensus import agreement_words
+from separatrix.consensus import APART, agreement_words
 from separatrix.metrics import separation_probability_score
 from separatrix.report import pages, write_report
 from separatrix.selection import Comparison
@@ -71,6 +72,7 @@ class Page(HTMLParser):
         self.feed(text)
         assert self.open == []
         self.text = " ".join(" ".join(self.texts).split())
+        self.style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
         self.data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
 
     def handle_starttag(self, tag, attrs):
@@ -123,14 +125,14 @@ def iris_model():
 
 def comparison(X=IRIS):
     """What a comparison of four clusterings has to tell, by names that need escaping."""
-    labels = np.array(
-        [
-            (MaximinSeparationClustering(3).fit_predict(X) + 1) % 3,
-            MaximumMarginClustering(3, random_state=0).fit_predict(X),
-            LDAKMeans(3).fit_predict(X),
-            LDAKMeans(2).fit_predict(X),
-        ]
-    )
+    estimators = [
+        MaximinSeparationClustering(3),
+        MaximumMarginClustering(3, random_state=0),
+        LDAKMeans(3),
+        LDAKMeans(2),
+    ]
+    labels = np.array([clone(estimator).fit_predict(X) for estimator in estimators])
+    labels[0] = (labels[0] + 1) % 3
     agreement = np.array([[adjusted_rand_score(a, b) for b in labels] for a in labels])
     return Comparison(
         names=["separation", "margin", "means <b>three</b>", "means, two"],
@@ -142,6 +144,7 @@ def comparison(X=IRIS):
         usable=np.array([True, True, True, False]),
         seconds=np.zeros(4),
         notes=["", "", "it <i>warned</i>", ""],
+        estimators=estimators,
     )
 
 
@@ -223,8 +226,11 @@ def test_file_is_replaced_at_once_or_not_at_all(iris_model, tmp_path, monkeypatc
     assert write_report(iris_model, IRIS, str(path)) == path
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(FileNotFoundError):
-        write_report(iris_model, IRIS, tmp_path / "missing" / "report.html")
+    missing = tmp_path / "missing" / "report.html"
+    with pytest.raises(FileNotFoundError, match="make it first") as caught:
+        write_report(iris_model, IRIS, missing)
+    assert str(missing) in str(caught.value)
+    assert ".part" not in str(caught.value)
 
 
 # --- the numbers --------------------------------------------------------------------------------
@@ -321,7 +327,7 @@ def test_what_looks_wrong_is_told(tmp_path):
 
 def test_consensus_facts_are_told(iris_model, tmp_path):
     model = MaximinSeparationClustering(2).fit(IRIS)
-    model.agreement_, model.agreement_words_ = 0.91, "trust <it>"
+    model.agreement_ = 0.91
     model.confidence_ = np.linspace(0, 1, len(IRIS))
     model.best_candidate_, model.duality_gap_ = "margin", 0.0125
     page = report(model, IRIS, tmp_path)
@@ -329,7 +335,7 @@ def test_consensus_facts_are_told(iris_model, tmp_path):
     assert rows["best single candidate"] == ["margin"]
     assert rows["duality gap of the method"] == ["0.0125"]
     assert rows["rows with a confidence of 0.95 or more"] == ["5.3%"]
-    assert "0.91 on average: trust <it>" in page.text
+    assert f"methods is 0.91 , {agreement_words(0.91)}" in page.text
     assert [name for name, _ in page.data["tips"][1:3]] == ["lead", "confidence"]
 
 
@@ -345,7 +351,38 @@ def test_consensus_tells_its_candidates_and_its_doubts(tmp_path):
     evidence = page.table("clusters", "evidence")
     assert evidence == {str(k): [f"{e:.2f}"] for k, e in model.selection_curve_.items()}
     assert model.n_clusters_words_ in page.text
-    assert f"agree to {model.agreement_:.2f} on average: {model.agreement_words_}" in page.text
+    assert f"methods is {model.agreement_:.2f} , {agreement_words(model.agreement_)}" in page.text
+    assert "One is added for the largest number of clusters with a wide gap" in page.text
+
+
+def test_agreement_and_gap_do_not_contradict(tmp_path):
+    X, _ = make_circles(300, factor=0.4, noise=0.03, random_state=0)
+    model = AutoClustering(2, random_state=0).fit(X)
+    assert model.agreement_words_ == APART
+    text = report(model, X, tmp_path).text
+    assert f"is {model.agreement_:.2f} , {agreement_words(model.agreement_)}." in text
+    assert "The clusters lie apart: no chain of near rows joins them." in text
+    assert APART not in text
+    for gap, parted in ((1.2, True), (0.9, False)):
+        model.gap_ = gap
+        text = report(model, X, tmp_path).text
+        assert "The clusters lie apart" not in text
+        assert ("A gap parts the clusters" in text) == parted
+
+
+def test_rows_that_the_candidates_saw_are_told(tmp_path):
+    model = AutoClustering(3, max_samples=100, random_state=0).fit(IRIS)
+    some, others = report(model, IRIS, tmp_path), report(model, IRIS[:60], tmp_path)
+    all_of_them = report(model.fit(IRIS[:90]), IRIS[:90], tmp_path)
+    assert "The candidates saw 100 of the 150 rows; the others follow" in some.text
+    of_whom = {
+        "All rows judged here are rows the clusters were chosen on": all_of_them,
+        "Of the rows judged here 100 are rows the clusters were chosen on": some,
+        "The rows judged here are not those that the clusters were chosen on": others,
+    }
+    for words, page in of_whom.items():
+        assert [one for one in of_whom.values() if words in one.text] == [page]
+    assert "The candidates saw" not in all_of_them.text + others.text
 
 
 def test_only_what_holds_is_said(iris_model, tmp_path):
@@ -359,6 +396,61 @@ def test_only_what_holds_is_said(iris_model, tmp_path):
         assert words not in straight
     model.confidence_ = np.linspace(0, 1, len(IRIS))
     assert "Confidence is a share" in report(model, IRIS, tmp_path).text
+
+
+def test_nothing_is_said_of_absent_tables(tmp_path):
+    distances = pairwise_distances(IRIS)
+    labels_alone = DBSCAN(eps=1, metric="precomputed").fit(distances)
+    for model, X in ((AutoClustering(1).fit(IRIS), IRIS), (labels_alone, distances)):
+        page = report(model, X, tmp_path)
+        heads = [rows[0][0] for rows in page.tables]
+        assert not {"feature", "row"} & set(heads)
+        for words in ("Explained: the share", "look at these rows first", "The lead of a row"):
+            assert words not in page.text
+        assert all(len(rows) > 1 for rows in page.tables)
+    assert page.table("what", "value")["data"] == ["150 rows, and their similarities"]
+    assert "gap between clusters" not in report(AutoClustering(1).fit(IRIS), IRIS, tmp_path).text
+
+
+# --- noise --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(center, 0.2, (size, 2)) for center, size in ((0, 20), (3, 25))]
+    return np.vstack([[[9, 9], [-9, 9]], *rows, [[9, -9]]])
+
+
+def test_noise_is_no_cluster(noisy, tmp_path):
+    model = DBSCAN(eps=1).fit(noisy)
+    page = report(model, noisy, tmp_path)
+    assert "divided 48 rows into 2 clusters, of 20 (42%), 25 (52%) rows." in page.text
+    assert "Noise, rows in no cluster: 3 (6.2%)." in page.text
+    assert "DBSCAN: 2 clusters" in page.text
+    sizes = {name: row[0] for name, row in page.table("cluster", "rows").items()}
+    assert sizes == {"cluster 0": "20", "cluster 1": "25", "noise": "3"}
+    assert page.data["clusters"] == ["cluster 0", "cluster 1", "noise"]
+    assert page.data["labellings"][0][1] == np.where(model.labels_ < 0, 2, model.labels_).tolist()
+    kept = model.labels_ >= 0
+    score = separation_probability_score(noisy[kept], model.labels_[kept])
+    assert page.table("measure")["separation score, at reg=0.1"] == [shown(score)]
+    of_clusters = report(DBSCAN(eps=1).fit(noisy[kept]), noisy[kept], tmp_path)
+    for name, row in of_clusters.table("feature", "explained").items():
+        assert page.table("feature", "explained")[name][: len(row)] == row
+    colors = [re.search(rf"\.c{code}{{--cluster:(.*?)}}", page.style)[1] for code in range(3)]
+    assert len(set(colors)) == 3
+
+
+def test_noise_alone_has_a_report(noisy, tmp_path):
+    page = report(DBSCAN(eps=1e-6).fit(noisy), noisy, tmp_path)
+    assert "divided 48 rows into 0 clusters." in page.text
+    assert set(page.table("cluster", "rows")) == {"noise"}
+
+
+def test_only_what_the_model_can_do_is_advised(iris_model, noisy, tmp_path):
+    assert "model.predict(X_new)" in report(iris_model, IRIS, tmp_path).text
+    assert "predict(" not in report(DBSCAN(eps=1).fit(noisy), noisy, tmp_path).text
 
 
 def test_model_is_loaded_in_one_way(iris_model, tmp_path):
@@ -405,12 +497,34 @@ def test_rows_take_names(iris_model, tmp_path):
     assert set(page.table("row", "cluster")) <= set(names)
     with pytest.raises(ValueError, match="row_names has 3 names but X has 150 rows"):
         report(iris_model, IRIS, tmp_path, row_names=names[:3])
+    series = pd.Series(names, index=range(7, 7 + len(names)))
+    assert report(iris_model, IRIS, tmp_path, row_names=series).data == page.data
 
 
 def test_other_rows_than_those_of_the_fit_are_predicted(iris_model, tmp_path):
     X = IRIS.iloc[5:60]
     page = report(iris_model, X, tmp_path)
     assert page.data["labellings"][0][1] == iris_model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("model", [KMeans(3, random_state=0, n_init=1), AutoClustering(3)])
+def test_other_data_than_those_of_the_fit_are_noticed(model, tmp_path):
+    X = IRIS.to_numpy()
+    model.fit(X)
+    words = "the label is not what the model predicts"
+    assert words not in report(model, X, tmp_path).text
+    assert words not in report(model, IRIS, tmp_path).text  # names are for readers
+    permuted = X[np.random.default_rng(0).permutation(len(X))]
+    n_moved = np.count_nonzero(model.predict(permuted) != model.labels_)
+    assert f"In {n_moved} rows of 150 {words}" in report(model, permuted, tmp_path).text
+    with pytest.raises(ValueError, match=r"X has 2 columns but .* was fitted on 4; pass the data"):
+        report(model, X[:, :2], tmp_path)
+
+
+def test_other_rows_need_a_model_that_predicts(tmp_path):
+    model = AgglomerativeClustering(2).fit(IRIS)
+    with pytest.raises(ValueError, match=r"X has 60 rows but .* was fitted on 150 .* pass the"):
+        report(model, IRIS[:60], tmp_path)
 
 
 def test_pipeline_that_scales_is_explained_in_the_units_of_the_data(tmp_path):
@@ -446,7 +560,7 @@ def test_one_feature_and_labels_alone_will_do(tmp_path):
     page = report(MaximinSeparationClustering(2).fit(X), X, tmp_path)
     assert page.data["axes"] == ["petal length (cm)", "row"]
     page = report(AgglomerativeClustering(3).fit(IRIS), IRIS, tmp_path)
-    assert "No scores are known here" in page.text
+    assert "No boundary is known here" in page.text
     assert page.data["axes"][0].startswith("leading principal component")
 
 
@@ -499,7 +613,13 @@ def test_comparison_lists_clusterings_by_rank(tmp_path):
     matrix = page.table("clustering", "margin")
     assert matrix["separation"][:2] == [f"{compared.agreement[0, 1]:.2f}", "1.00"]
     overall = compared.family_agreement
-    assert f"agree to {overall:.2f} on average: {agreement_words(overall)}" in page.text
+    assert f"methods is {overall:.2f} , {agreement_words(overall)}" in page.text
+    parameters = page.table("parameter", "value")
+    assert parameters == {k: [repr(v)] for k, v in compared.estimators[1].get_params().items()}
+    assert parameters["random_state"] == ["0"]
+    assert "The parameters are those of margin, the best by rank." in page.text
+    bare = report(replace(compared, estimators=[]), IRIS, tmp_path)
+    assert "The parameters" not in bare.text
 
 
 def test_clusters_of_a_comparison_are_matched_to_the_first(tmp_path):
@@ -592,6 +712,60 @@ def test_marks_tell_what_they_are(opened, iris_model):
     assert not tip.is_visible()
 
 
+@pytest.mark.parametrize("width", [1000, 400])
+def test_tip_of_the_rightmost_mark_is_readable(opened, iris_model, width):
+    page = opened(iris_model, IRIS)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.locator("#plot").scroll_into_view_if_needed()
+    boxes = [mark.bounding_box() for mark in page.locator("#plot .mark").all()]
+    mark = max(boxes, key=lambda box: box["x"])
+    page.mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    tip = page.locator("#tip").bounding_box()
+    assert tip["width"] >= 120
+    assert tip["x"] >= 0
+    assert tip["x"] + tip["width"] <= mark["x"] + mark["width"] < width
+
+
+SCALES = {"": 1, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+
+
+@pytest.mark.parametrize("width", [1000, 400])
+@pytest.mark.parametrize("size", [1e-7, 1, 1e6, 1e11, 1e17])
+def test_axes_are_readable(opened, size, width):
+    X, _ = make_blobs(60, centers=[[0, 0], [9, 9]], random_state=0)
+    names = ["short", "a_long_name_without_a_gap_" * 5]
+    page = opened(MaximinSeparationClustering(2).fit(X * size), X * size, feature_names=names)
+    page.set_viewport_size({"width": width, "height": 800})
+    plot = page.locator("#plot").bounding_box()
+    texts = page.locator("#plot text").evaluate_all(
+        "all => all.map(e => [e.firstChild.data, e.lastChild.textContent, "
+        "...['x', 'y', 'right', 'bottom'].map(side => e.getBoundingClientRect()[side])])"
+    )
+    for *_, left, top, right, bottom in texts:
+        assert plot["x"] - 1 <= left
+        assert plot["y"] - 1 <= top
+        assert right <= plot["x"] + plot["width"] + 1
+        assert bottom <= plot["y"] + plot["height"] + 1
+    for i, (*_, left, top, right, bottom) in enumerate(texts):
+        for *_, a, b, c, d in texts[:i]:
+            assert a >= right or c <= left or b >= bottom or d <= top
+    *ticks, (x_name, _, *_), (y_name, full_name, *_) = texts
+    assert x_name == "short"
+    assert y_name.endswith("…")
+    assert names[1].startswith(y_name[:-1])
+    assert len(y_name) > 20
+    assert full_name == names[1]
+    split = 1 + max(i for i, tick in enumerate(ticks) if tick[3] == ticks[0][3])
+    for axis, labels in ((2, ticks[:split]), (5, ticks[split:])):  # the places go with the values
+        values = [
+            float(t[0].rstrip("KMBT")) * SCALES[t[0].lstrip("-.e0123456789")] for t in labels
+        ]
+        places = [t[axis] + t[axis + 2] if axis == 2 else t[axis] for t in labels]
+        assert len(set(values)) == len(labels) >= 3
+        assert abs(np.corrcoef(values, places)[0, 1]) == pytest.approx(1, abs=1e-3)
+        assert max(values) < 12 * size
+
+
 def test_keys_go_from_mark_to_mark(opened, iris_model):
     page = opened(iris_model, IRIS)
     points = np.array(Page(page.content()).data["points"])
@@ -622,7 +796,7 @@ def test_another_clustering_is_chosen(opened):
     page = opened(compared, IRIS)
     assert page.locator("#choice").is_visible()
     assert counts(page, 3) == np.bincount(compared.labels[1]).tolist()
-    page.get_by_label("Clustering").select_option("means, two")
+    page.locator("#labelling").select_option("means, two")
     assert sorted(counts(page, 3)) == [0, *sorted(np.bincount(compared.labels[3]))]
 
 
@@ -655,6 +829,25 @@ def test_text_has_contrast(opened, iris_model, color_scheme):
     for selector, name in [*inks, ("figcaption", "color"), ("#plot text", "fill")]:
         low, high = sorted([paper, luminance(style(selector, name))])
         assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(("media", "width"), [("print", 700), ("screen", 400)])
+def test_long_names_do_not_widen_the_page(opened, media, width):
+    rng = np.random.default_rng(0)
+    names = [f"{'annual_household_income_before_taxes_and_transfers':_<58}_{j}" for j in range(6)]
+    X = pd.DataFrame(rng.normal(size=(90, 6)) + np.repeat([0, 9, 18], 30)[:, None], columns=names)
+    X.index = [f"{'row_of_a_table_that_has_a_very_long_name':_<58}{i}" for i in range(90)]
+    page = opened(MaximinSeparationClustering(3).fit(X), X)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(media=media)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    count_lines = """e => {
+        const range = document.createRange();
+        range.selectNodeContents(e);
+        return range.getClientRects().length;
+    }"""
+    assert page.locator("thead th", has_text="explained").evaluate(count_lines) == 1
+    assert page.locator("thead th", has_text="annual").first.evaluate(count_lines) > 1
 
 
 def test_paper_shows_the_plot_and_no_controls(opened, iris_model):

@@ -9,7 +9,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import separatrix
-from separatrix.plots.colors import cluster_color, cluster_marker
+from separatrix.plots.colors import MUTED, cluster_color, cluster_marker
+from separatrix.report.evidence import NOISE
 from separatrix.report.markup import Markup, filled, join, markup, read
 from separatrix.report.pages import clustering_page, comparison_page
 
@@ -31,7 +32,8 @@ def write_report(
     estimator : object
         Fitted clusterer, pipeline that ends in one, or comparison of clusterings.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows of the fit. Other rows are labelled by `predict`, if their number differs.
+        The rows of the fit, in its order. Other rows are labelled by `predict`, if their number
+        differs.
     path : str or path-like
         File to write. It is replaced all at once, or not at all.
     feature_names : list of str, default=None
@@ -61,22 +63,27 @@ def write_report(
     ...     write_report(model, X, folder + "/iris.html", title="Iris").name
     'iris.html'
     """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"path={str(path)!r}: there is no directory {str(path.parent)!r}; make it first."
+        )
     if hasattr(estimator, "names") and hasattr(estimator, "agreement"):
         heading, body, data = comparison_page(estimator, X, feature_names, row_names)
     else:
         named = (feature_names, row_names, model_path)
         heading, body, data = clustering_page(estimator, X, *named)
-    path = Path(path)
     _replace(path, _page(heading if title is None else str(title), body, data))
     return path
 
 
 def _page(title, body, data):
     """The whole page around its body."""
-    codes = range(len(data["clusters"]))
-    colors = "".join(f".c{code}{{--cluster:{cluster_color(code)}}}\n" for code in codes)
-    data = data | {"markers": [cluster_marker(code) for code in codes]}
-    style, script = Markup(read("style.css") + colors), Markup(read("script.js"))
+    clusters = data["clusters"]
+    colors = [MUTED if name == NOISE else cluster_color(i) for i, name in enumerate(clusters)]
+    rules = (f".c{code}{{--cluster:{color}}}\n" for code, color in enumerate(colors))
+    data = data | {"markers": [cluster_marker(code) for code in range(len(clusters))]}
+    style, script = Markup(read("style.css") + "".join(rules)), Markup(read("script.js"))
     sections = re.findall(r'<section id="(\w+)">\n<h2>(.*)</h2>', body)
     return filled(
         "page.html",

@@ -1,5 +1,6 @@
 """What a report tells of a clustering, as numbers and names."""
 
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,9 @@ from separatrix.plots.canvas import chosen_rows
 from separatrix.plots.projection import plane_across
 from separatrix.plots.scores import cluster_scores, dense, in_memory, margins_of
 
-__all__ = ["Clustering", "Samples", "clustering_of", "picture_of", "samples_of"]
+__all__ = ["NOISE", "Clustering", "Samples", "clustering_of", "picture_of", "samples_of"]
 
+NOISE = "noise"  # what rows of no cluster are called
 MAX_POINTS = 3_000
 # Wide data are drawn with fewer points: the plane is found from dense rows.
 MAX_DRAWN_VALUES = 2_000_000
@@ -31,18 +33,25 @@ class Samples:
     features: Any  # as numbers, dense or sparse
     values: Any  # as readers know them: before scaling, if a pipeline did no more than that
     names: list
-    row_names: Any
+    row_names: Any  # a list, or None
 
 
 def samples_of(estimator, X, feature_names=None, row_names=None):
     """Samples as the model at the end of `estimator`, perhaps a pipeline, sees them."""
-    steps = estimator[:-1] if isinstance(estimator, Pipeline) and len(estimator) > 1 else None
+    model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    steps = estimator[:-1] if model is not estimator and len(estimator) > 1 else None
     seen = X if steps is None else steps.transform(X)
     features = values = _numbers(seen)
     n_samples, n_features = features.shape
     own = getattr(X, "columns", getattr(estimator, "feature_names_in_", None))
     own = None if own is None else [str(name) for name in own]
     names = own if feature_names is None else [str(name) for name in feature_names]
+    n_fitted = getattr(model, "n_features_in_", n_features)
+    if n_fitted != n_features:
+        raise ValueError(
+            f"X has {n_features} columns but {type(model).__name__} was fitted on {n_fitted}; "
+            "pass the data of the fit."
+        )
     n_columns = X.shape[1] if len(getattr(X, "shape", ())) == 2 else n_features
     names = names or [f"feature {j}" for j in range(n_columns)]
     if len(names) != n_columns:
@@ -59,6 +68,7 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
         features, values, names = np.empty((n_samples, 0)), np.empty((n_samples, 0)), []
     if row_names is None:
         row_names = X.index if hasattr(X, "iloc") else range(n_samples)
+    row_names = list(row_names)  # by place, whatever index it has
     if len(row_names) != n_samples:
         raise ValueError(f"row_names has {len(row_names)} names but X has {n_samples} rows.")
     return Samples(seen, features, values, names, row_names)
@@ -80,12 +90,12 @@ def _names_after(steps, own, names, n_columns):
 
 
 def _variances(X):
-    return StandardScaler(with_mean=False).fit(X).var_ if X.shape[1] else np.empty(0)
+    return StandardScaler(with_mean=False).fit(X).var_ if all(X.shape) else np.zeros(X.shape[1])
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """A labelling of samples, with the model that made it."""
+    """A labelling of samples, with the model that made it; noise comes last, and is no cluster."""
 
     samples: Samples
     codes: np.ndarray  # positions in `clusters`
@@ -95,6 +105,16 @@ class Clustering:
     n_moved: int = 0  # rows whose label is not what the model predicts
 
     @cached_property
+    def n_clusters(self):
+        """Number of clusters, without noise."""
+        return len(self.clusters) - (NOISE in self.clusters)
+
+    @cached_property
+    def clustered(self):
+        """What selects the rows that are no noise."""
+        return self.codes < self.n_clusters if NOISE in self.clusters else slice(None)
+
+    @cached_property
     def sizes(self):
         """Number of rows in each cluster."""
         return np.bincount(self.codes, minlength=len(self.clusters))
@@ -102,10 +122,11 @@ class Clustering:
     @cached_property
     def separation(self):
         """Separation probability, None where it has no meaning."""
-        if not self.samples.names or len(self.clusters) < 2:
+        if not self.samples.names or self.n_clusters < 2:
             return None
+        rows = self.clustered
         with suppress(ValueError):  # from features that do not vary
-            return separation_probability_score(self.samples.features, self.codes)
+            return separation_probability_score(self.samples.features[rows], self.codes[rows])
 
     @cached_property
     def confidence(self):
@@ -124,10 +145,11 @@ class Clustering:
     @cached_property
     def explained(self):
         """Share of the variance of each feature that lies between the clusters."""
-        weights = self.sizes / len(self.codes)
-        mean = weights @ self.means
-        between = weights @ (self.means - mean) ** 2
-        variance = _variances(self.samples.values)
+        means, sizes = self.means[: self.n_clusters], self.sizes[: self.n_clusters]
+        weights = sizes / sizes.sum()
+        mean = weights @ means
+        between = weights @ (means - mean) ** 2
+        variance = _variances(self.samples.values[self.clustered])
         varies = variance > 1e-20 * mean**2  # by more than rounding
         return np.clip(np.where(varies, between, 0) / np.where(varies, variance, 1), 0, 1)
 
@@ -152,7 +174,7 @@ class Clustering:
     @cached_property
     def leads(self):
         """By how much the own cluster of each row beats the best other one, or None."""
-        is_known = self.scores is not None and len(self.clusters) > 1
+        is_known = self.scores is not None and self.n_clusters > 1
         return margins_of(self.scores, self.codes) if is_known else None
 
     def told_values(self, rows, n_features):
@@ -178,21 +200,29 @@ def clustering_of(estimator, X, feature_names=None, row_names=None):
         )
     samples = samples_of(estimator, X, feature_names, row_names)
     n_samples = samples.features.shape[0]
-    labels, scores = in_memory(model.labels_), None
-    predicted = labels
-    if hasattr(model, "decision_function"):
-        scores = cluster_scores(model, samples.X)
-        predicted = scores.argmax(axis=1)
-    elif len(labels) != n_samples:
-        predicted = in_memory(model.predict(samples.X))
+    labels, predicted, scores = in_memory(model.labels_), None, None
+    with warnings.catch_warnings():  # names are for readers here
+        warnings.filterwarnings("ignore", message="X .*feature names")
+        if hasattr(model, "decision_function"):
+            scores = cluster_scores(model, samples.X)
+            predicted = scores.argmax(axis=1)
+        elif hasattr(model, "predict") and samples.names:  # some refuse similarities
+            predicted = in_memory(model.predict(samples.X))
     if len(labels) != n_samples:  # not the rows of the fit
+        if predicted is None:
+            raise ValueError(
+                f"X has {n_samples} rows but {type(model).__name__} was fitted on {len(labels)} "
+                "and predicts no others; pass the rows of the fit."
+            )
         labels = predicted
+    n_moved = np.sum(predicted is not None and (labels != predicted) & (labels != -1))
     clusters, codes = np.unique(labels, return_inverse=True)
+    names = [f"cluster {cluster}" for cluster in clusters]
+    if clusters[0] == -1:
+        names, codes, scores = [*names[1:], NOISE], (codes - 1) % len(names), None
     if scores is not None:  # less the columns of empty clusters
         scores = scores[:, clusters]
-    names = [f"cluster {cluster}" for cluster in clusters]
-    n_moved = int(np.count_nonzero(labels != predicted))
-    return Clustering(samples, codes, names, model, scores, n_moved)
+    return Clustering(samples, codes, names, model, scores, int(n_moved))
 
 
 def picture_of(clustering):
@@ -210,7 +240,7 @@ def picture_of(clustering):
     scores = np.zeros((n_samples, 1)) if clustering.scores is None else clustering.scores
     plane = plane_across(model, points, scores[rows], samples.names)
     coef, line = in_memory(getattr(model, "coef_", np.empty((0, 0)))), None
-    if len(coef) == 1 and len(clustering.clusters) == 2:  # its normal lies in the plane
+    if len(coef) == 1 and clustering.n_clusters == 2:  # its normal lies in the plane
         offset = plane.origin @ coef[0] + in_memory(model.intercept_)[0]
         line = (*map(float, plane.axes @ coef[0]), float(offset))
     return rows, plane.project(points), plane.names, line

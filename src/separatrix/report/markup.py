@@ -7,6 +7,8 @@ from string import Template
 
 __all__ = ["Markup", "bar", "filled", "join", "markup", "read", "table"]
 
+LONG_WORD = 16  # letters, of words that may be broken
+
 
 class Markup(str):
     """A piece of HTML."""
@@ -54,12 +56,12 @@ def filled(name, **values):
 def table(caption, *columns):
     """A table of columns, each a name and a list of cells, the first of which names the rows.
 
-    What is not plain text is set to the right. Columns without cells (None) are left out.
+    What is not plain text is set to the right. Columns with a long word may break it, which makes
+    them narrow. Columns without cells (None) are left out.
     """
     given = [(name, cells) for name, cells in columns if cells is not None]
     names, lists = zip(*given, strict=True)
-    is_text = [type(next(iter(cells), "")) is str for cells in lists]
-    kinds = [Markup("" if text else ' class="number"') for text in is_text]
+    kinds = [_kind(name, cells) for name, cells in given]
     top = join(map(markup, ['<th scope="col"{}>{}</th>'] * len(names), kinds, names))
     tags = ['<th scope="row"{}>{}</th>'] + ["<td{}>{}</td>"] * (len(names) - 1)
     rows = (join(map(markup, tags, kinds, row)) for row in zip(*lists, strict=True))
@@ -70,6 +72,14 @@ def table(caption, *columns):
         "<caption>{0}</caption><thead><tr>{1}</tr></thead><tbody>{2}</tbody></table></div>",
         *(caption, top, body),
     )
+
+
+def _kind(name, cells):
+    """Class of the cells of a column."""
+    is_text = type(next(iter(cells), "")) is str
+    words = " ".join([name, *cells] if is_text else [name]).split()
+    kinds = ["number"] * (not is_text) + ["long"] * any(len(word) > LONG_WORD for word in words)
+    return Markup(f' class="{" ".join(kinds)}"' if kinds else "")
 
 
 def bar(share, code=""):

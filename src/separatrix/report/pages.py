@@ -9,7 +9,7 @@ import scipy
 import sklearn
 
 import separatrix
-from separatrix.consensus import agreement_words
+from separatrix.consensus import agreement_words, chance_gap
 from separatrix.labellings import aligned
 from separatrix.report.evidence import Clustering, clustering_of, picture_of, samples_of
 from separatrix.report.markup import Markup, bar, filled, join, markup, table
@@ -22,7 +22,7 @@ MAX_VALUES = 4  # features whose values are told of a row
 HALVED_CLOUD = 2 / np.pi / 1.1
 MEASURES = {
     "agreement_": "mean agreement of families of methods",
-    "gap_": "gap between clusters, in their own longest steps",
+    "gap_": "gap between clusters, well above 1 if they lie apart",
     "best_candidate_": "best single candidate",
     "separation_probability_": "separation probability, at the model's own reg",
     "objective_": "objective of the method",
@@ -30,6 +30,7 @@ MEASURES = {
     "n_iter_": "iterations",
 }
 NO_FEATURES = Markup("<p>X holds similarities of samples: there are no features to show.</p>")
+NO_PAIR = Markup("<p>There are no two clusters to tell apart.</p>")
 
 
 def _count(number, noun):
@@ -49,7 +50,11 @@ def _agreement(agreement):
 
 
 def _decimals(numbers):
-    return [Markup(f"{number:.2f}") for number in numbers]
+    return [Markup(f"{number:z.2f}") for number in numbers]
+
+
+def _tip(number):
+    return f"{number:.4g}" if abs(number) < 1e3 else markup("{}", float(number))
 
 
 def _with_bars(cells, values, codes=None):
@@ -70,6 +75,7 @@ def clustering_page(estimator, X, feature_names, row_names, model_path):
     if n_features:
         projection, data = _plot(c, [("", c.codes)])
     candidates, curve = (getattr(c.model, of, None) for of in ("candidates_", "selection_curve_"))
+    is_explained, nearest = c.n_clusters > 1 and n_features > 0, _nearest(c)
     body = filled(
         "clustering.html",
         **_summary(c),
@@ -79,25 +85,31 @@ def clustering_page(estimator, X, feature_names, row_names, model_path):
         halved_cloud=f"{HALVED_CLOUD:.2f}",
         n_features=f"{n_features:,}",
         confidence=c.confidence is not None,
-        objective=hasattr(c.model, "objective_"),
+        objective=_is_known(getattr(c.model, "objective_", None)),
         candidates=_candidates(candidates) if _is_several(candidates) else None,
         curve=curve and _curve(curve),
-        explanation=_explanation(c) if n_features else NO_FEATURES,
-        weights=c.weights is not None,
-        nearest=_nearest(c),
+        is_explained=is_explained,
+        explanation=_explanation(c) if is_explained else NO_PAIR if n_features else NO_FEATURES,
+        weights=is_explained and c.weights is not None,
+        nearest=nearest,
+        unranked=nearest is None,
         leads=c.leads is not None,
         making=_making(c.samples, getattr(estimator, "steps", [("", estimator)])),
         model=model_path and shlex.quote(str(model_path)),
         model_repr=repr(str(model_path)),
         unsaved=not model_path,
+        use="predict(X_new)  # the same columns, in the same order"
+        if hasattr(c.model, "predict")
+        else "labels_  # of the rows of the fit; it predicts no others",
     )
-    return f"{type(c.model).__name__}: {_count(len(c.clusters), 'cluster')}", body, data
+    return f"{type(c.model).__name__}: {_count(c.n_clusters, 'cluster')}", body, data
 
 
 def _summary(c):
     """What was found, and what looks wrong with it, for the words of the template."""
-    n_rows, n_clusters = len(c.codes), len(c.clusters)
-    sizes = [f"{size:,} ({_percent(size / n_rows)})" for size in c.sizes[:MAX_CLUSTERS]]
+    n_rows, n_clusters = len(c.codes), c.n_clusters
+    sizes = [f"{size:,} ({_percent(size / n_rows)})" for size in c.sizes]
+    shown = sizes[: min(n_clusters, MAX_CLUSTERS)] + ["…"] * (n_clusters > MAX_CLUSTERS)
     agreement = getattr(c.model, "agreement_", np.nan)
     names = [markup("<em>{}</em>", c.samples.names[j]) for j in c.ranking[:3]]
     remark = ""
@@ -105,15 +117,21 @@ def _summary(c):
         remark = "It is for straight boundaries, which the ones found need not be."
     elif n_clusters == 2 and c.separation is not None and c.separation < HALVED_CLOUD + 0.05:
         remark = "By this number there is no sign of two groups."
+    n_fitted = len(c.model.labels_)
+    n_seen = len(getattr(c.model, "sample_indices_", c.model.labels_))
+    gap, chance = getattr(c.model, "gap_", np.nan), chance_gap(n_seen, max(n_clusters, 1))
     n_asked = getattr(c.model, "n_clusters", None)
     n_iter, max_iter = (getattr(c.model, name, None) for name in ("n_iter_", "max_iter"))
     return {
         "method": type(c.model).__name__,
         "n_rows": f"{n_rows:,}",
         "n_clusters": _count(n_clusters, "cluster"),
-        "sizes_in_words": ", ".join(sizes + ["…"] * (n_clusters > MAX_CLUSTERS)),
+        "sizes_in_words": f", of {', '.join(shown)} rows" if shown else "",
+        "noise": sizes[n_clusters] if n_clusters < len(sizes) else None,
         "agreement": _agreement(agreement),
-        "agreement_words": getattr(c.model, "agreement_words_", agreement_words(agreement)),
+        "agreement_words": agreement_words(agreement),
+        "apart": bool(gap > chance),
+        "parted": bool(1 < gap <= chance),
         "choice": getattr(c.model, "n_clusters_words_", None),
         "telling": join(names, ", ") if n_clusters > 1 and names else None,
         "tell": "go along with the division" if c.weights is None else "weigh in the boundary",
@@ -121,7 +139,11 @@ def _summary(c):
         "separation_remark": remark,
         "n_asked": isinstance(n_asked, int) and n_clusters < n_asked and n_asked,
         "unfinished": n_iter is not None and n_iter == max_iter,
-        "moved": c.n_moved and _count(c.n_moved, "row"),
+        "moved": c.n_moved > 0 and _count(c.n_moved, "row"),
+        "seen_all": n_seen == n_fitted == n_rows,
+        "seen_some": n_seen < n_fitted == n_rows,
+        "seen_others": n_fitted != n_rows,
+        "n_seen": f"{n_seen:,}",
     }
 
 
@@ -136,10 +158,14 @@ def _quality(c):
     """The numbers that the model has of itself, and those that any clustering has."""
     found = {words: getattr(c.model, name, None) for name, words in MEASURES.items()}
     found["separation score, at reg=0.1"] = c.separation
+    if c.n_clusters < 2:
+        del found[MEASURES["gap_"]]
     if c.confidence is not None:
         sure = _percent(np.mean(c.confidence >= 0.95))
         found["rows with a confidence of 0.95 or more"] = sure
     told = {words: value for words, value in found.items() if _is_known(value)}
+    if not told:
+        return Markup("<p>No number is known of these clusters.</p>")
     values = [float(one) if isinstance(one, np.floating) else one for one in told.values()]
     return table("Numbers", ("measure", list(told)), ("value", values))
 
@@ -162,7 +188,7 @@ def _explanation(c):
     """Features that tell the clusters apart."""
     shown, names = c.ranking[:MAX_FEATURES], c.samples.names
     sides = None
-    if c.weights is not None and len(c.weights) == 1 and len(c.clusters) == 2:
+    if c.weights is not None and len(c.weights) == 1 and c.n_clusters == 2:
         sides = [c.clusters[int(weight > 0)] for weight in c.weights[0, shown]]
     weights = None
     if c.weights is not None:
@@ -180,10 +206,10 @@ def _explanation(c):
 
 
 def _nearest(c):
-    """Rows of the smallest lead, or else of the smallest confidence."""
+    """Rows of the smallest lead, or else of the smallest confidence; None if none is known."""
     sureness, name = (c.confidence, "confidence") if c.leads is None else (c.leads, "lead")
-    if sureness is None:
-        return Markup("<p>No scores are known here, so no row is known to be nearer.</p>")
+    if sureness is None or c.n_clusters < 2:
+        return None
     rows = np.argsort(abs(sureness), kind="stable")[:MAX_ROWS]
     return table(
         f"Rows of the smallest {name}",
@@ -200,7 +226,8 @@ def _making(samples, steps=()):
     n_samples, n_features = samples.features.shape
     made = {p.__name__: p.__version__ for p in (separatrix, np, scipy, sklearn)}
     made["Python"] = platform.python_version()
-    made["data"] = f"{_count(n_samples, 'row')}, {_count(n_features, 'feature')}"
+    features = _count(n_features, "feature") if n_features else "and their similarities"
+    made["data"] = f"{_count(n_samples, 'row')}, {features}"
     made |= {f"step {name}": shorten(repr(step), 160) for name, step in steps[:-1]}
     tables = [table("Versions and data", ("what", list(made)), ("value", list(made.values())))]
     for _, step in steps[-1:]:
@@ -231,6 +258,7 @@ def comparison_page(comparison, X, feature_names, row_names):
     c = Clustering(samples, codes[0], clusters)
     projection, data = _plot(c, zip(names, codes, strict=True))
     agreement = [(comparison.names[i], _decimals(comparison.agreement[i, order])) for i in order]
+    best = comparison.estimators[order[0] :][:1]  # none of one cluster
     body = filled(
         "comparison.html",
         n_clusterings=_count(len(names), "clustering"),
@@ -241,7 +269,8 @@ def comparison_page(comparison, X, feature_names, row_names):
         projection=projection,
         candidates=_candidates(comparison),
         agreement=table("Adjusted Rand index of each pair", ("clustering", names), *agreement),
-        making=_making(samples),
+        best=names[0] if best else None,
+        making=_making(samples, [(names[0], one) for one in best]),
     )
     return f"Comparison of {_count(len(names), 'clustering')}", body, data
 
@@ -287,7 +316,7 @@ def _plot(c, labellings):
     told = [("lead", c.leads), ("confidence", c.confidence)]
     told = [(name, column[rows]) for name, column in told if column is not None]
     told += c.told_values(rows, MAX_VALUES)
-    tips = [(name, [f"{number:.4g}" for number in column]) for name, column in told]
+    tips = [(name, [_tip(value) for value in column]) for name, column in told]
     return words, {
         "points": [[float(f"{u:.9g}"), float(f"{v:.9g}")] for u, v in points],
         "axes": axes,

@@ -6,7 +6,7 @@
   const tip = document.getElementById("tip");
   const spoken = document.getElementById("spoken");
   const choice = document.getElementById("labelling");
-  const [width, height, left, right, top, bottom] = [760, 500, 64, 12, 12, 46];
+  const [width, height, top, bottom] = [760, 500, 12, 46];
   const OUTLINES = { // of matplotlib's markers, about the origin
     "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "s": "M-3.6-3.6h7.2v7.2h-7.2z",
@@ -18,7 +18,7 @@
     "*": "M0-5.4 1.6-1.7h3.5L2.4.9l.9 3.7L0 2.5l-3.3 2.1.9-3.7-2.7-2.6h3.5z",
   };
   const REACH = 16; // how near to a mark counts as pointing at it
-  let codes, visible, current = -1;
+  let x, y, places, marks, ring, codes, visible, current = -1;
 
   function make(parent, tag, attributes, text = "") {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -27,39 +27,61 @@
     return parent.appendChild(element);
   }
 
-  function scale(values, start, end) {
+  function scale(values) {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     const pad = 0.04 * (high - low) || 1;
     [low, high] = [low - pad, high + pad];
-    return { low, high, at: (value) => start + ((value - low) / (high - low)) * (end - start) };
-  }
-
-  function ticks({ low, high }) {
     const power = 10 ** Math.floor(Math.log10((high - low) / 4));
     const step = power * [1, 2, 5, 10].find((digit) => (high - low) / (digit * power) <= 7);
     const first = Math.ceil(low / step);
     const count = Math.floor(high / step) - first + 1;
-    return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+    const ticks = Array.from(
+      { length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+    const format = formatUpTo(Math.max(...ticks.map(Math.abs)));
+    const labels = ticks.map((tick) => tick ? format(tick) : "0");
+    const widest = Math.max(...labels.map((label) => {
+      const text = make(plot, "text", {}, label);
+      const length = text.getComputedTextLength();
+      text.remove();
+      return length;
+    }));
+    return { low, high, ticks, labels, widest };
   }
 
-  const x = scale(data.points.map((point) => point[0]), left, width - right);
-  const y = scale(data.points.map((point) => point[1]), height - bottom, top);
-  const places = data.points.map(([a, b]) => [x.at(a), y.at(b)]);
+  function formatUpTo(largest) { // short, and the same for all of an axis
+    if (largest < 1e-3 || largest >= 1e15) return (tick) => tick.toExponential().replace("+", "");
+    const notation = { notation: "compact", maximumSignificantDigits: 12 };
+    return largest < 1e5 ? String : new Intl.NumberFormat("en", notation).format;
+  }
 
-  function drawFrame() {
+  function spread(axis, start, end) {
+    const at = (value) => start + ((value - axis.low) / (axis.high - axis.low)) * (end - start);
+    return { ...axis, at };
+  }
+
+  function drawFrame(left, right) {
     const inside = { x: left, y: top, width: width - left - right, height: height - top - bottom };
     make(make(plot, "clipPath", { id: "inside" }), "rect", inside);
     make(plot, "rect", { class: "frame", ...inside });
-    for (const value of ticks(x)) {
-      make(plot, "text", { x: x.at(value), y: height - bottom + 16, "text-anchor": "middle" }, value);
+    x.ticks.forEach((tick, i) => {
+      const place = { x: x.at(tick), y: height - bottom + 16, "text-anchor": "middle" };
+      make(plot, "text", place, x.labels[i]);
+    });
+    y.ticks.forEach((tick, i) => {
+      make(plot, "text", { x: left - 6, y: y.at(tick) + 4, "text-anchor": "end" }, y.labels[i]);
+    });
+    nameAxis(data.axes[0], inside.width, `translate(${left + inside.width / 2} ${height - 8})`);
+    nameAxis(data.axes[1], inside.height, `translate(14 ${top + inside.height / 2}) rotate(-90)`);
+  }
+
+  function nameAxis(name, room, transform) {
+    const text = make(plot, "text", { class: "axis", "text-anchor": "middle", transform }, name);
+    let kept = [...name];
+    for (let length; (length = text.getComputedTextLength()) > room;) {
+      kept = kept.slice(0, Math.min(kept.length - 1, Math.floor((kept.length * room) / length)));
+      text.textContent = kept.join("") + "…";
     }
-    for (const value of ticks(y)) {
-      make(plot, "text", { x: left - 6, y: y.at(value) + 4, "text-anchor": "end" }, value);
-    }
-    const centre = { class: "axis", "text-anchor": "middle" };
-    make(plot, "text", { ...centre, x: (left + width - right) / 2, y: height - 8 }, data.axes[0]);
-    const turn = `translate(14 ${(top + height - bottom) / 2}) rotate(-90)`;
-    make(plot, "text", { ...centre, transform: turn }, data.axes[1]);
+    make(text, "title", {}, name);
   }
 
   function drawBoundary([a, b, c]) {
@@ -84,10 +106,20 @@
   for (const [name] of data.labellings) choice.append(new Option(name));
   document.getElementById("choice").hidden = data.labellings.length < 2;
 
-  drawFrame();
-  const marks = make(plot, "g", {});
-  if (data.line) drawBoundary(data.line);
-  const ring = make(plot, "circle", { class: "ring", r: 8, visibility: "hidden" });
+  // What depends on the size of the letters, which is larger on narrow screens.
+  function layOut() {
+    plot.replaceChildren();
+    [x, y] = [0, 1].map((axis) => scale(data.points.map((point) => point[axis])));
+    const [left, right] = [30 + y.widest, Math.max(12, x.widest / 2)];
+    x = spread(x, left, width - right);
+    y = spread(y, height - bottom, top);
+    places = data.points.map(([a, b]) => [x.at(a), y.at(b)]);
+    drawFrame(left, right);
+    marks = make(plot, "g", {});
+    if (data.line) drawBoundary(data.line);
+    ring = make(plot, "circle", { class: "ring", r: 8, visibility: "hidden" });
+    draw();
+  }
 
   function draw() {
     codes = data.labellings[choice.selectedIndex][1];
@@ -123,8 +155,9 @@
       return row;
     }));
     tip.hidden = false;
-    tip.className = cx > width / 2 ? "to-the-left" : "";
-    tip.style.left = `${(100 * cx) / width}%`;
+    const [side, other] = cx > width / 2 ? ["right", "left"] : ["left", "right"];
+    tip.style[side] = `${(100 * (side === "left" ? cx : width - cx)) / width}%`;
+    tip.style[other] = "auto";
     tip.style.top = `${(100 * cy) / height}%`;
     ring.setAttribute("cx", cx);
     ring.setAttribute("cy", cy);
@@ -167,5 +200,6 @@
       draw();
     });
   }
-  draw();
+  matchMedia("(max-width: 40rem)").addEventListener("change", layOut);
+  layOut();
 })();
