@@ -65,13 +65,25 @@ def default_candidates(X, n_clusters, tier="fast"):
     }
 
 
+def clusterer_of(estimator):
+    """The estimator, or the last step of a pipeline."""
+    return clusterer_of(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
+
+
 def named_candidates(estimators):
     """Families and clusterers by name, from a list or a dict of clusterers."""
+    if hasattr(estimators, "fit"):
+        raise TypeError(
+            f"estimators should be a list or a dict of clusterers, got {estimators!r}; pass it in "
+            "a list."
+        )
     if isinstance(estimators, dict):
-        return {name: (type(one).__name__, one) for name, one in estimators.items()}
+        return {
+            str(name): (type(clusterer_of(one)).__name__, one) for name, one in estimators.items()
+        }
     named: dict[str, tuple[str, Any]] = {}
     for one in estimators:
-        family = type(one).__name__
+        family = type(clusterer_of(one)).__name__
         same = sum(known == family for known, _ in named.values())
         named[family if not same else f"{family} {same + 1}"] = (family, one)
     return named
@@ -80,15 +92,16 @@ def named_candidates(estimators):
 def prepared(estimator, n_clusters, rng):
     """Clone with the number of clusters and a seed, where it takes them and has none."""
     estimator = clone(estimator)
-    parameters = estimator.get_params()
+    clusterer = clusterer_of(estimator)
     if n_clusters is not None:
         # mixtures call it otherwise
         for name in ("n_clusters", "n_components"):
-            if name in parameters:
-                estimator.set_params(**{name: n_clusters})
+            if name in clusterer.get_params():
+                clusterer.set_params(**{name: n_clusters})
                 break
-    if "random_state" in parameters and parameters["random_state"] is None:
-        estimator.set_params(random_state=int(rng.randint(2**31 - 1)))
+    for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0]):
+        if name.split("__")[-1] == "random_state" and value is None:
+            estimator.set_params(**{name: int(rng.randint(2**31 - 1))})
     return estimator
 
 
@@ -103,7 +116,12 @@ def _run(number, estimator, X):
         warnings.simplefilter("always")
         try:
             labels = np.asarray(estimator.fit_predict(X))
+            if labels.shape != (len(X),):
+                raise ValueError(f"labels of shape {labels.shape} for {len(X)} samples")
             note = str(caught[0].message) if caught else ""
+            n_noise = np.count_nonzero(labels == -1)
+            if n_noise:
+                note = f"{n_noise} samples are noise, here one cluster. {note}".rstrip()
         except Exception as error:  # one that fails should not end the others
             labels, note = np.zeros(len(X)), f"{FAILED}: {error}"
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
@@ -111,16 +129,14 @@ def _run(number, estimator, X):
 
 
 def run_candidates(candidates, X, *, n_clusters, n_jobs, rng, on_candidate=None):
-    """Labels, seconds and notes of clusterers, in their order.
+    """Labels, seconds, notes and clusterers as they ran, with their seeds.
 
-    A candidate that fails counts as one that puts all samples in one cluster; its note says why.
-    Seeds are drawn beforehand, so that the number of jobs changes nothing.
+    The labels of a candidate that fails are all zero; its note says why. Seeds are drawn
+    beforehand, so that the number of jobs changes nothing.
     """
     names = list(candidates)
-    jobs = [
-        delayed(_run)(number, prepared(estimator, n_clusters, rng), X)
-        for number, (_, estimator) in enumerate(candidates.values())
-    ]
+    estimators = [prepared(estimator, n_clusters, rng) for _, estimator in candidates.values()]
+    jobs = [delayed(_run)(number, clone(one), X) for number, one in enumerate(estimators)]
     results: list[Any] = [None] * len(jobs)
     run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for done, (number, *result) in enumerate(run(jobs), start=1):
@@ -128,4 +144,4 @@ def run_candidates(candidates, X, *, n_clusters, n_jobs, rng, on_candidate=None)
         if on_candidate is not None:
             on_candidate(names[number], done, len(names))
     labels, seconds, notes = zip(*results, strict=True)
-    return np.array(labels), np.array(seconds), list(notes)
+    return np.array(labels), np.array(seconds), list(notes), estimators

@@ -17,6 +17,7 @@ __all__ = [
     "agreement_between_families",
     "agreement_matrix",
     "agreement_words",
+    "chance_gap",
     "consensus_labels",
     "consensus_weights",
     "family_weights",
@@ -45,8 +46,8 @@ RIDGE = 0.01
 SMALLEST_SHARE = 0.05
 # Of an even share, below which a cluster is too small to lie apart.
 LEAST_APART = 0.2
-# Power of the place of a candidate in its weight.
-SHARPNESS = 2
+# How wide gaps are by chance: see `chance_gap`.
+LINE_GAP = 14
 # Agreement from which on a word holds.
 WORDS = (
     (0.85, "strong: methods of different kinds find nearly the same clusters"),
@@ -57,6 +58,9 @@ WORDS = (
 APART = (
     "strong: the clusters lie apart, no chain of near samples joins them, whatever methods that "
     "look for round clusters find"
+)
+PARTED = (
+    "unsure: a gap parts the clusters, which few methods may see, but chance makes gaps as wide"
 )
 
 
@@ -81,10 +85,9 @@ def scores_of(X, labellings, rng):
     rows = []
     for labels in labellings:
         members = np.eye(labels.max() + 1)[labels]
-        votes = members[neighbors].sum(axis=1)
         rows.append(
             (
-                np.mean(votes.argmax(axis=1) == labels),
+                confirmed_share(members[neighbors].sum(axis=1), labels),
                 *graph_scores(W, members),
                 classification_likelihood(X, labels),
                 gap_between(labels, links),
@@ -102,6 +105,12 @@ def neighbors_in_other_half(X, rng):
         search = NearestNeighbors(n_neighbors=n_neighbors).fit(X[other])
         neighbors[own] = other[search.kneighbors(X[own], return_distance=False)]
     return neighbors
+
+
+def confirmed_share(votes, labels):
+    """Share of samples whose label gets most votes; of equal votes each label has its part."""
+    most = votes == votes.max(axis=1, keepdims=True)
+    return np.mean(most[np.arange(len(labels)), labels] / most.sum(axis=1))
 
 
 def graph_scores(W, members):
@@ -172,6 +181,16 @@ def gap_between(labels, links):
         return float(np.nan_to_num(lengths[between] / within, posinf=np.inf).min())
 
 
+def chance_gap(n_samples, n_clusters):
+    r"""Gap that few in a hundred sets of samples without clusters exceed, if these form a line.
+
+    There links have an exponential tail, so that the longest of m is longer than the next by a
+    :math:`1 / \log m`-th part; in the plane and beyond gaps between even parts are narrower.
+    """
+    share = n_samples / n_clusters
+    return 1 + LINE_GAP / (n_clusters * np.log(share / 2)) if share > 2 else np.inf
+
+
 def lie_apart(gap, usable=True):
     """Whether the clusters of usable clusterings lie apart."""
     return usable & (gap > 1)
@@ -233,10 +252,12 @@ def support_by_others(agreement, families, usable):
     return (agreement * weights).sum(axis=1) / np.where(totals > 0, totals, 1.0)
 
 
-def agreement_words(agreement, *, apart=False):
-    """What an agreement across families means, in words; `apart` if clusters lie far apart."""
-    if apart and not agreement >= WORDS[0][0]:
+def agreement_words(agreement, *, gap=0.0, chance=np.inf):
+    """What an agreement across families means, in words, beside a gap and what chance makes."""
+    if gap > chance and not agreement >= WORDS[0][0]:
         return APART
+    if gap > 1 and not agreement >= WORDS[1][0]:
+        return PARTED
     if np.isnan(agreement):
         return "unknown: there are not two families to compare"
     return next(words for least, words in WORDS if agreement >= least)
@@ -265,7 +286,7 @@ def family_weights(families):
 
 def consensus_weights(ranks, families):
     """Weights of candidates by their place among all and their family; they sum to one."""
-    weights = (rankdata(ranks) / len(ranks)) ** SHARPNESS * family_weights(families)
+    weights = rankdata(ranks) * family_weights(families)
     return weights / weights.sum()
 
 

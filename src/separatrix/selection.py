@@ -1,7 +1,7 @@
 """Choosing a clustering without labels: candidates side by side, and their consensus."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 
 import numpy as np
@@ -22,6 +22,7 @@ from separatrix.consensus import (
     agreement_between_families,
     agreement_matrix,
     agreement_words,
+    chance_gap,
     consensus_labels,
     consensus_weights,
     family_weights,
@@ -49,12 +50,12 @@ MAX_FEATURES = 50
 CURVE_SAMPLES = 500
 CURVE_CANDIDATES = ("k-means", "mixture", "Ward", "spectral", "least squares")
 CUT_WEIGHT = 4
-# Gap between clusters that is no matter of chance, even on few samples.
-WIDE_GAP = 1.5
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.1
 # Values whose squares, summed over samples and features, are still finite.
 LARGEST_VALUE = 1e140
+# Values whose distances, before they are brought to the unit of their spread, are finite.
+LARGEST_FRAMED = 1e300
 # Neighbours that label a new sample.
 N_VOTERS = 5
 
@@ -62,7 +63,7 @@ N_VOTERS = 5
 # --- side by side -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Clusterings of the same samples, scored without labels.
 
@@ -96,6 +97,8 @@ class Comparison:
         Processor time.
     notes : list of str
         First warning or the error of each; empty if all went well.
+    estimators : list of clusterers
+        The candidates as they ran, with their seeds, not fitted.
     """
 
     names: list
@@ -107,11 +110,37 @@ class Comparison:
     usable: np.ndarray
     seconds: np.ndarray
     notes: list
+    estimators: list = field(default_factory=list)
 
     @property
     def best(self):
         """Name of the candidate of the best rank."""
-        return self.names[int(np.argmax(self.ranks))]
+        return self.names[self.best_index]
+
+    @property
+    def best_index(self):
+        """Number of the candidate of the best rank."""
+        return int(np.argmax(np.where(self.failed, -1, self.ranks)))
+
+    @property
+    def failed(self):
+        """Whether each candidate raised an error."""
+        return np.array([note.startswith(FAILED) for note in self.notes])
+
+    @property
+    def n_clusters(self):
+        """Number of clusters that each candidate found."""
+        return np.array([len(np.unique(labels)) for labels in self.labels])
+
+    @property
+    def agreement_words(self):
+        """What the agreement across families, and the gap of the best candidate, mean."""
+        best = self.best_index
+        return agreement_words(
+            self.family_agreement,
+            gap=self.scores["gap"][best],
+            chance=chance_gap(self.labels.shape[1], self.n_clusters[best]),
+        )
 
     @property
     def apart(self):
@@ -127,18 +156,21 @@ class Comparison:
 
     def __str__(self):
         width = max(len(name) for name in self.names)
-        header = f"{'':{width}}  rank" + "".join(f"{name:>12}" for name in self.scores)
+        header = f"{'':{width}}  rank   k" + "".join(f"{name:>11}" for name in self.scores)
         lines = [header + "  sec.  remark"]
         for i in np.argsort(-self.ranks, kind="stable"):
-            scores = "".join(f"{column[i]:12.3f}" for column in self.scores.values())
+            scores = "".join(f"{column[i]:11.3f}" for column in self.scores.values())
             remark = ("" if self.usable[i] else "not used; ") + self.notes[i]
             lines.append(
-                f"{self.names[i]:{width}}  {self.ranks[i]:4.2f}{scores} {self.seconds[i]:5.2f}"
-                f"  {remark[:60]}".rstrip()
+                f"{self.names[i]:{width}}  {self.ranks[i]:4.2f} {self.n_clusters[i]:3}{scores} "
+                f"{self.seconds[i]:5.2f}  {remark[:60]}".rstrip()
             )
-        agreement = self.family_agreement
-        lines.append(f"agreement across families {agreement:.2f}, {agreement_words(agreement)}")
+        lines.append(
+            f"agreement across families {self.family_agreement:.2f}, {self.agreement_words}"
+        )
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     def to_dataframe(self):
         """Table of the candidates, the best first.
@@ -152,7 +184,8 @@ class Comparison:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_dataframe needs pandas: pip install pandas") from error
-        columns = {"family": self.families, "rank": self.ranks, **self.scores}
+        columns = {"family": self.families, "rank": self.ranks, "n_clusters": self.n_clusters}
+        columns |= self.scores
         columns |= {"usable": self.usable, "seconds": self.seconds, "note": self.notes}
         table = pd.DataFrame(columns, index=pd.Index(self.names, name="candidate"))
         return table.sort_values("rank", ascending=False, kind="stable")
@@ -176,7 +209,7 @@ class Comparison:
 
 
 def compare_clusterings(
-    X, estimators=None, *, n_clusters=2, n_jobs=None, random_state=None, on_candidate=None
+    X, estimators=None, *, n_clusters=None, n_jobs=None, random_state=None, on_candidate=None
 ):
     """Run clusterers on the same samples and score what they find, without labels.
 
@@ -185,10 +218,11 @@ def compare_clusterings(
     X : array-like of shape (n_samples, n_features)
         Samples.
     estimators : list of clusterers or dict of str to clusterer, default=None
-        Candidates; clones of them are fitted. Those of one class are a family. By default twelve
-        of this library and of scikit-learn.
-    n_clusters : int or None, default=2
-        Number of clusters that each is asked for; None leaves it to the estimators.
+        Candidates; clones of them are fitted. Those of one class are a family, and pipelines
+        belong to that of their last step. By default twelve of this library and of scikit-learn.
+    n_clusters : int or None, default=None
+        Number of clusters that each is asked for; None leaves it to the estimators. The default
+        candidates need one.
     n_jobs : int, default=None
         Candidates that run at the same time, as in joblib.
     random_state : int, RandomState instance or None, default=None
@@ -207,23 +241,20 @@ def compare_clusterings(
     >>> from sklearn.datasets import make_moons
     >>> from separatrix import MaximumVolumeClustering, compare_clusterings
     >>> X, _ = make_moons(200, noise=0.05, random_state=0)
-    >>> compare_clusterings(X, [KMeans(), MaximumVolumeClustering()], random_state=0).best
+    >>> compare_clusterings(X, [KMeans(2), MaximumVolumeClustering(2)], random_state=0).best
     'MaximumVolumeClustering'
     """
     X = check_array(X, dtype=np.float64, ensure_min_samples=3)
-    largest = float(np.abs(X).max())
-    if largest > LARGEST_VALUE:
-        raise ValueError(
-            f"X has values up to {largest:.3g}, whose squares leave the range of floats; scale X "
-            f"down to {LARGEST_VALUE:g} or less."
-        )
+    check_range(X, LARGEST_VALUE)
     if n_clusters is not None and not 1 <= n_clusters <= len(X):
         raise ValueError(
             f"n_clusters={n_clusters} must be at least 1 and at most n_samples={len(X)}."
         )
     if estimators is None:
         if n_clusters is None:
-            raise ValueError("n_clusters=None needs estimators that know it; pass estimators.")
+            raise ValueError(
+                "n_clusters=None needs estimators that know it; pass n_clusters or estimators."
+            )
         candidates = default_candidates(X, n_clusters)
     else:
         candidates = named_candidates(estimators)
@@ -233,6 +264,16 @@ def compare_clusterings(
     return _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate)
 
 
+def check_range(X, most):
+    """Refuse values that are too large to compute with."""
+    largest = float(np.abs(X).max())
+    if largest > most:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, too large to compute with; scale X down to "
+            f"{most:g} or less."
+        )
+
+
 def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
     """Comparison of candidates, given as families and clusterers by name."""
     run = one_thread(_run_and_score) if len(X) <= ONE_THREAD_ROWS else _run_and_score
@@ -240,19 +281,31 @@ def _compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
 
 
 def _run_and_score(X, candidates, n_clusters, n_jobs, rng, on_candidate):
-    labels, seconds, notes = run_candidates(
+    labels, seconds, notes, estimators = run_candidates(
         candidates, X, n_clusters=n_clusters, n_jobs=n_jobs, rng=rng, on_candidate=on_candidate
     )
-    if all(note.startswith(FAILED) for note in notes):
+    failed = np.array([note.startswith(FAILED) for note in notes])
+    if failed.all():
         raise ValueError(f"All {len(notes)} candidates failed; the first {notes[0]}")
-    usable = np.array([not is_degenerate(one, n_clusters or one.max() + 1) for one in labels])
+    degenerate = [is_degenerate(one, n_clusters or one.max() + 1) for one in labels]
+    usable = ~failed & ~np.array(degenerate)
     families = [family for family, _ in candidates.values()]
     agreement = agreement_matrix(labels)
     scores = scores_of(X, labels, rng)
     scores["support"] = support_by_others(agreement, families, usable)
-    ranks = mean_ranks(scores, usable)
-    names = list(candidates)
-    return Comparison(names, families, labels, scores, ranks, agreement, usable, seconds, notes)
+    scores = {name: np.where(failed, np.nan, column) for name, column in scores.items()}
+    return Comparison(
+        list(candidates),
+        families,
+        labels,
+        scores,
+        mean_ranks(scores, usable),
+        agreement,
+        usable,
+        seconds,
+        notes,
+        estimators,
+    )
 
 
 # --- the vote of neighbours ---------------------------------------------------------------------
@@ -354,11 +407,12 @@ def selection_curve(X, max_clusters, n_jobs, rng, task):
 
 
 def most_isolated(X, numbers):
-    """Largest of several numbers of clusters with a wide gap between all of them; None if none."""
+    """Largest of several numbers of clusters with gaps beyond chance between all; None if none."""
     links = links_of(X)
     for n_clusters in sorted(numbers, reverse=True):
         labels = chained_labels(links[0], n_clusters)
-        if not is_degenerate(labels, n_clusters) and gap_between(labels, links) > WIDE_GAP:
+        chance = chance_gap(len(X), n_clusters)
+        if not is_degenerate(labels, n_clusters) and gap_between(labels, links) > chance:
             return n_clusters
     return None
 
@@ -427,7 +481,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, `predict` of the training data; the cluster that is largest among
+        the samples that the candidates saw comes first.
     agreement_ : float
         Mean adjusted Rand index of candidates from different families: the number to look at
         first. It is a sign of structure that methods reproduce, no proof that it is the one you
@@ -435,8 +490,9 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     gap_ : float
         Least distance between clusters in units of the longest step from sample to sample within
         the tighter of the two. Above one the clusters lie apart, and few methods may find them.
+        On few samples, or along a line, chance makes gaps of up to two or three.
     agreement_words_ : str
-        Both in words.
+        Both in words, chance considered.
     confidence_ : ndarray of shape (n_samples,)
         Share of the families' votes that each sample's cluster got. A vote share, no probability.
     candidates_ : Comparison
@@ -533,6 +589,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         X = validate_data(self, X, dtype=np.float64)
+        check_range(X, LARGEST_FRAMED)
         asked = 2 if self.n_clusters is None else self.n_clusters
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
         if min(len(X), most) < asked:
@@ -553,11 +610,13 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         consensus, shares = self._consensus(rng)
         self.gap_ = gap_between(consensus, links_of(rows))
         self.agreement_ = self.candidates_.family_agreement
-        self.agreement_words_ = agreement_words(self.agreement_, apart=lie_apart(self.gap_))
+        self.agreement_words_ = agreement_words(
+            self.agreement_, gap=self.gap_, chance=chance_gap(len(rows), self.n_clusters_)
+        )
         # 4) all samples
         self._vote = NeighborVote.of(rows, consensus, shares)
         self.best_candidate_ = self.candidates_.best
-        best = self.candidates_.labels[int(np.argmax(self.candidates_.ranks))]
+        best = self.candidates_.labels[self.candidates_.best_index]
         self.labels_, self.confidence_, self.best_candidate_labels_ = self._voted(X, best)
         if len(np.unique(self.labels_)) < self.n_clusters_:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=2)
@@ -597,7 +656,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _candidates(self, rows, progress, rng):
         if self.n_clusters_ == 1:
             return one_cluster(len(rows))
-        return _compared(
+        found = _compared(
             rows,
             default_candidates(rows, self.n_clusters_, self.tier),
             self.n_clusters_,
@@ -605,6 +664,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             rng,
             lambda *_: progress.subtask("candidate", 0).close(),
         )
+        # the model is saved without clusterers of other libraries
+        return replace(found, estimators=[])
 
     @one_thread
     def _consensus(self, rng):
@@ -612,7 +673,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         found = self.candidates_
         used = np.flatnonzero(found.usable)
         if len(used) == 0:  # a poor answer rather than none
-            used = np.arange(len(found.names))
+            used = np.flatnonzero(~found.failed)
         # those that find clusters far apart need no support by others
         voters = np.flatnonzero(found.apart) if found.apart.any() else used
         weights = consensus_weights(found.ranks[voters], [found.families[i] for i in voters])
