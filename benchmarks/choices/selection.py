@@ -35,7 +35,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-from separatrix.consensus import WORDS
+from separatrix.consensus import APART, WORDS
 from separatrix.selection import AutoClustering
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -139,7 +139,8 @@ def measured(name, draw, choose, thorough):
             AutoClustering(k, tier="thorough", random_state=draw).fit(X).labels_
         )
     found = {"name": name, "draw": draw, "k": k, "ARI": row, "seconds": seconds}
-    found["agreement"], found["apart"] = auto.agreement_, auto.gap_ > 1
+    found["agreement"], found["words"] = auto.agreement_, auto.agreement_words_
+    found["apart"] = auto.agreement_words_ == APART
     found["oracle"] = max(score(labels) for labels in auto.candidates_.labels)
     # every sample with the share of votes it got and whether its cluster's main class is its own
     table = np.array([[np.sum((auto.labels_ == c) & (y == t) & counts) for t in np.unique(y)]
@@ -241,11 +242,9 @@ def report_calibration(rows):
         f"rank correlation of agreement_ and ARI where clusters are not apart: {correlation:.2f}"
     )
     report_group("apart", score[apart])
-    above = np.inf
-    for least, words in WORDS:
-        inside = (agreement >= least) & (agreement < above) & ~apart
-        report_group(words.split(":")[0], score[inside])
-        above = least
+    words = np.array([row["words"].split(":")[0] for row in rows])
+    for word in ("strong", "moderate", "unsure", "weak", "none"):
+        report_group(word, score[(words == word) & ~apart])
     votes, right = np.concatenate([row["votes"] for row in rows]).T
     print("share of the votes, of the samples, and of those in the main class of their cluster")
     for low, high in pairwise([0, 0.4, 0.6, 0.8, 0.95, np.inf]):

@@ -21,14 +21,17 @@ __all__ = ["FAILED", "default_candidates", "named_candidates", "run_candidates"]
 
 # How the note of a candidate begins that found nothing.
 FAILED = "failed"
+# Clusters beyond which candidates have fewer starts.
+MANY_CLUSTERS = 10
 
 
 def default_candidates(X, n_clusters, tier="fast"):
     """Families and clusterers by name: of different kinds, and cheap on a thousand samples."""
     k = n_clusters
-    # one boundary per pair of clusters is too dear for many
+    # one boundary per pair of clusters is too dear for many, and so are many starts
     multiway = "pairwise" if k <= 5 else "one-vs-rest"
-    mixture = partial(GaussianMixture, k, reg_covar=ridge_of(X), n_init=3)
+    n_init = 5 if k <= MANY_CLUSTERS else 2
+    mixture = partial(GaussianMixture, k, reg_covar=ridge_of(X), n_init=(n_init + 1) // 2)
     nearest = partial(kneighbors_graph, n_neighbors=min(10, len(X) - 1), include_self=False)
     least_squares = partial(separatrix.RegularizedLeastSquaresClustering, k)
     volume = partial(separatrix.MaximumVolumeClustering, k)
@@ -45,8 +48,8 @@ def default_candidates(X, n_clusters, tier="fast"):
         "Ward on a graph": ("linkage", AgglomerativeClustering(k, connectivity=nearest)),
         "chains": ("chains", GiniLinkage(k)),
         "spectral": ("spectral", spectral(n_neighbors=min(10, len(X)))),
-        "volume": ("volume", volume(n_init=5)),
-        "least squares": ("least squares", least_squares(n_init=5)),
+        "volume": ("volume", volume(n_init=n_init)),
+        "least squares": ("least squares", least_squares(n_init=n_init)),
         "margin": ("margin", margin(loss="square")),
         "separation": ("separation", separation()),
     }
