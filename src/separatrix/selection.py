@@ -530,7 +530,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     On 97 data sets with known classes (`benchmarks/choices/selection.py`) the consensus was on
     average 0.13 of the adjusted Rand index above k-means, and above spectral clustering, Gaussian
     mixtures, Ward and Genie, on the sets that the rule was settled on and on others. On one set
-    in twelve it was more than 0.1 below the better of k-means and spectral clustering. Strong
+    in sixteen it was more than 0.1 below the better of k-means and spectral clustering. Strong
     agreement was nearly always right, and so were clusters that lie apart, unless features take
     few values. Without agreement the median was close to chance: look at `candidates_`.
 

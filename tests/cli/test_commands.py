@@ -1,6 +1,7 @@
 """What the commands compute, show and write."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
-from separatrix.cli import main
+from separatrix.cli import main, screens
 
 PROGRAM = [sys.executable, "-c", "from separatrix.cli import main; main()"]
 NAMES = ["width", "height", "depth"]
@@ -30,6 +31,16 @@ def run(*arguments):
     with pytest.raises(SystemExit) as stopped:
         main([str(argument) for argument in arguments])
     assert stopped.value.code == 0
+
+
+def refused(capfd, *arguments):
+    """The line by which a command is refused."""
+    capfd.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    assert stopped.value.code == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    return line
 
 
 def labels_in(path, delimiter=","):
@@ -316,6 +327,105 @@ def test_explain_shows_means_of_another_model(tmp_path, table, capfd):
         assert abs(float(share) - 100 * expected) <= 0.5 + 1e-9
         explained.append(expected)
     assert explained == sorted(explained, reverse=True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("k", [2, 12, 40])
+def test_explain_fits_the_terminal(monkeypatch, width, k):
+    means = np.random.RandomState(k).uniform(-5000, 5000, size=(k, 3))
+    card = {"columns": dict.fromkeys(NAMES), "features": NAMES}
+    card |= {"means": means.tolist(), "share": [0.9, 0.5, 0.1]}
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", str(width))
+    screens.show(*screens.means(card, 3))
+    shown = re.sub(r"\x1b\[[\d;]*m", "", sys.stdout.getvalue())
+    assert max(map(len, shown.splitlines())) <= width
+    cells = {name: [] for name in ("mean of", *NAMES)}
+    for line in filter(None, shown.splitlines()):
+        (name,) = (name for name in cells if line.startswith(name))
+        cells[name] += line.removeprefix(name).removesuffix("  ").removesuffix(" %").split()[:-1]
+    assert cells.pop("mean of") == [str(cluster) for cluster in range(k)]
+    found = [[float(cell.replace(",", "")) for cell in row] for row in cells.values()]
+    np.testing.assert_allclose(found, means.T, rtol=5e-3, atol=0.5)
+
+
+def test_explain_of_many_clusters_in_a_pipe_has_one_line_for_each_feature(tmp_path, capfd):
+    rows = np.repeat(np.random.RandomState(0).uniform(0, 100, size=(12, 3)), 5, axis=0)
+    write_csv(tmp_path / "d.csv", dict(zip(NAMES, rows.T, strict=True)))
+    for method in ("kernel-kmeans", "separation"):  # of 66 boundaries
+        model = tmp_path / "m.skops"
+        run("cluster", tmp_path / "d.csv", "-k", 12, "-m", method, "--out", "", "--model", model)
+        capfd.readouterr()
+        run("explain", model)
+        header, *lines = capfd.readouterr().out.strip("\n").splitlines()
+        assert header.split() == ["mean", "of", *map(str, range(12)), "explained"]
+        assert sorted(line.split()[0] for line in lines) == sorted(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("cluster d.csv -k 0", "Invalid value for '-k'.*; see separatrix cluster --help"),
+        ("cluster d.csv -k x", "Invalid value for '-k'.*; see separatrix cluster --help"),
+        ("cluster d.csv --nothing", "No such option: --nothing.*see separatrix cluster --help"),
+        ("cluster", "Missing argument 'DATA'; see separatrix cluster --help"),
+        ("nothing", "No such command 'nothing'; see separatrix --help"),
+        ("compare d.csv -k 2 --random-state -1", "Invalid value for '--random-state'"),
+        ("compare d.csv -k 2 --random-state 99999999999", "Invalid value for '--random-state'"),
+        ("cluster d.csv -k 2 -m separation --set reg={[]:1}", "d.csv: No such file"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(capfd, arguments, said):
+    assert re.match(f"separatrix: {said}", refused(capfd, *arguments.split()))
+
+
+def test_compare_refuses_what_cannot_be_reported(tmp_path, table, capfd, monkeypatch):
+    def fail(*arguments, **named):
+        raise ValueError("it cannot")
+
+    monkeypatch.setattr(separatrix, "write_report", fail, raising=False)
+    options = ["-k", 2, "--methods", "separation", "--report", tmp_path / "r.html"]
+    assert refused(capfd, "compare", table, *options) == "separatrix: report: it cannot"
+    assert list(tmp_path.iterdir()) == [table]
+
+
+def test_version_and_module(capfd):
+    run("--version")
+    version = capfd.readouterr().out
+    assert version == f"separatrix {separatrix.__version__}\n"
+    command = [sys.executable, "-m", "separatrix.cli", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == version
+    run()  # no arguments ask for help
+    assert "Usage: separatrix" in capfd.readouterr().out
+
+
+def test_predict_notes_warnings_once_and_names_standard_input(tmp_path, table):
+    run(
+        "cluster", table, "-k", 2, "-m", "separation", "--out", "", "--model", tmp_path / "m.skops"
+    )
+    rows = "width,height,depth\n" + "1,2,3\n" * 4
+    program = (
+        "import warnings, separatrix\n"
+        "predict = separatrix.MaximinSeparationClustering.predict\n"
+        "def warn(self, X):\n"
+        "    for _ in range(2): warnings.warn('too large', RuntimeWarning)\n"
+        "    return predict(self, X)\n"
+        "separatrix.MaximinSeparationClustering.predict = warn\n"
+        "from separatrix.cli import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", program, "predict", "-", str(tmp_path / "m.skops")]
+    done = subprocess.run(command, input=rows, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 5
+    assert re.search("^standard input +4 rows", done.stderr, re.MULTILINE)
+    assert len(re.findall("note +too large", done.stderr)) == 1
+    assert "Warning" not in done.stderr
 
 
 def customers():

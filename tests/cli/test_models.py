@@ -12,12 +12,34 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 
 import separatrix
 from separatrix.cli import Refusal, main, models
 from separatrix.cli.methods import make_estimator, methods
 
 X = make_blobs(60, centers=3, random_state=1)[0]
+ABOUT = {
+    "columns": {"a": None, "b": None},
+    "id_column": None,
+    "imputes": False,
+    "features": ["a", "b"],
+    "sizes": [30, 30],
+    "means": [[0.0, 1.0], [1.0, 0.0]],
+    "share": [0.5, 0.5],
+    "deviation": [1.0, 1.0],
+}
+CARD = {
+    "columns": {"a": None, "b": None},
+    "id_column": None,
+    "imputes": False,
+    "features": ["a", "b"],
+    "sizes": [40, 20],
+    "means": [[0.0, 1.0], [2.0, 3.0]],
+    "share": [0.5, 0.5],
+    "deviation": [1.0, 1.0],
+}
 
 
 def pipeline(method="separation", n_clusters=2):
@@ -27,7 +49,7 @@ def pipeline(method="separation", n_clusters=2):
 
 
 def save(path, method="separation", **card):
-    models.save_model(path, pipeline(method), {"method": method, **card})
+    models.save_model(path, pipeline(method), {"method": method, **CARD, **card})
     return path
 
 
@@ -113,6 +135,135 @@ def test_a_model_that_imputes_takes_missing_values(tmp_path):
         main(["predict", str(tmp_path / "data.csv"), model, "--out", str(out)])
     first, second = out.read_text().splitlines()[1:]
     assert first.split(",")[1] == second.split(",")[1]
+
+
+def refused(capfd, *command):
+    """The line by which a command is refused."""
+    capfd.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in command])
+    assert stopped.value.code == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    return line
+
+
+def refused_by_all(capfd, path):
+    """The line by which `predict` and `explain` refuse a model; they write nothing."""
+    data, out = path.parent / "data.csv", path.parent / "labels.csv"
+    data.write_text("a,b\n1,2\n")
+    lines = {refused(capfd, "predict", data, path, "--out", out), refused(capfd, "explain", path)}
+    assert not out.exists()
+    (line,) = lines
+    return line
+
+
+@pytest.mark.parametrize("name", [*ABOUT, "method", "versions"])
+@pytest.mark.parametrize("value", ["absent", [[None]], {"a": 1}])
+def test_cards_that_lack_or_misstate_are_refused(tmp_path, capfd, name, value):
+    path = save(tmp_path / "model.skops")
+    with zipfile.ZipFile(path) as archive:
+        card = json.loads(archive.read(models.CARD)) | {name: value}
+    if value == "absent":
+        del card[name]
+    repacked(path, {models.CARD: json.dumps(card).encode()})
+    assert f"lacks or misstates {name};" in refused_by_all(capfd, path)
+
+
+def replaced(path, content):
+    """The model file with another object in it."""
+    with zipfile.ZipFile(io.BytesIO(models._skops().dumps(content))) as archive:
+        return repacked(path, {name: archive.read(name) for name in archive.namelist()})
+
+
+@pytest.mark.parametrize("content", [{}, [1], Pipeline([("scale", StandardScaler().fit(X))])])
+def test_models_that_are_no_pipeline_to_a_clusterer_are_refused(tmp_path, capfd, content):
+    path = replaced(save(tmp_path / "model.skops"), content)
+    assert "no pipeline to a clusterer" in refused_by_all(capfd, path)
+
+
+def test_no_search_tree_is_stored_or_loaded(tmp_path):
+    for method in ("auto", "volume", "volume-hard", "mutual-information"):
+        path, whole = save(tmp_path / "model.skops", method), pipeline(method)
+        with zipfile.ZipFile(path) as archive:
+            assert b"KDTree" not in archive.read("schema.json")
+        with pytest.raises(Refusal, match=r"untrusted types: .*_kd_tree\.KDTree"):
+            models.load_model(replaced(path, whole))
+        models.save_model(path, whole, {"method": method, **ABOUT})
+        np.testing.assert_array_equal(whole.predict(X), whole[-1].labels_)  # its trees are back
+
+
+def test_estimators_that_no_model_holds_are_refused(tmp_path):
+    foreign = Pipeline([("svm", SVC().fit(X, X[:, 0] > 0))])
+    with pytest.raises(Refusal, match=r"untrusted types: sklearn\.svm\._classes\.SVC"):
+        models.load_model(replaced(save(tmp_path / "model.skops"), foreign))
+
+
+def test_indices_that_were_changed_are_refused(tmp_path, capfd):
+    outside = 2**30
+    for method in ("auto", "volume"):
+        path, changed = save(tmp_path / "model.skops", method), pipeline(method)
+        if method == "auto":
+            changed[-1]._vote.labels[:] = outside
+            changed[-1]._vote.search._tree = None
+        else:
+            changed[-1]._graph.W.indices[0] = outside
+            changed[-1]._graph.search._search._tree = None
+        replaced(path, changed)
+        (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+        command = ["predict", tmp_path / "data.csv", path, "--out", tmp_path / "labels.csv"]
+        assert str(path) in refused(capfd, *command)
+        assert not (tmp_path / "labels.csv").exists()
+
+
+def test_encoders_are_built_from_their_categories(tmp_path):
+    encode = OneHotEncoder(categories=[np.arange(3)], sparse_output=False)
+    encode.fit([[0], [1], [2]])
+    codes = np.repeat([0, 1, 2], 20)[:, None]
+    estimator = make_estimator("separation", 2, [], 0).fit(encode.transform(codes))
+    whole = Pipeline([("encode", encode), ("estimator", estimator)])
+    expected = whole.predict(codes)
+    encode.categories_ = [np.tile(np.arange(3), 2)]  # more columns than it has room for
+    path = replaced(save(tmp_path / "model.skops"), whole)
+    np.testing.assert_array_equal(models.load_model(path)[0].predict(codes), expected)
+
+
+def test_other_versions_are_told(tmp_path, monkeypatch, capfd):
+    path = save(tmp_path / "model.skops")
+    for package, name in ((separatrix, "separatrix"), (models.sklearn, "sklearn")):
+        with monkeypatch.context() as changed:
+            changed.setattr(package, "__version__", "0.0.1")
+            other = rf"saved by {name} \S+, loaded by 0\.0\.1"
+            with pytest.warns(UserWarning, match=other):
+                models.load_model(path)
+            program = f"import {name} as p; p.__version__ = '0.0.1'\n"
+            program += "from separatrix.cli import main; main()"
+            command = [sys.executable, "-c", program, "explain", str(path)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            (line,) = done.stderr.splitlines()
+            assert line.startswith(f"separatrix: note: {path}: saved by {name}")
+
+
+def test_models_that_could_not_be_loaded_are_not_saved(tmp_path, capfd):
+    pytest.importorskip("faiss")
+    (tmp_path / "data.csv").write_text("\n".join(["a,b", *(f"{a},{b}" for a, b in X)]) + "\n")
+    outputs = ["--out", tmp_path / "labels.csv", "--model", tmp_path / "model.skops"]
+    options = ["-k", 2, "-m", "volume", "--set", "neighbors=approximate", *outputs]
+    assert "cannot be saved" in refused(capfd, "cluster", tmp_path / "data.csv", *options)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_names_in_a_model_do_not_steer_the_terminal(tmp_path, capfd):
+    features = ["\x1b]0;title\x07", "\u202e\x9b2J"]
+    path = save(tmp_path / "model.skops", "kernel-kmeans", features=features)
+    capfd.readouterr()
+    with pytest.raises(SystemExit):
+        main(["explain", str(path)])
+    shown = capfd.readouterr().out
+    assert r"\x1b]0;title\x07" in shown
+    assert r"\u202e\x9b2J" in shown
+    assert all(one.isprintable() or one == "\n" for one in shown)
+    line = refused(capfd, "explain", "\x1b[31m.skops")
+    assert r"\x1b[31m.skops" in line
 
 
 def test_damage_is_told_by_the_checksum(tmp_path):

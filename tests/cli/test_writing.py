@@ -3,10 +3,12 @@
 import csv
 import errno
 import os
+import shlex
 import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,34 @@ from separatrix.cli import Refusal, commands, main
 from separatrix.cli.writing import Outputs, write_labels
 
 TABLE = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(30))
+PROGRAM = [sys.executable, "-c", "from separatrix.cli import main; main()"]
+CLUSTER = [*PROGRAM, "cluster", "data.csv", "-k", "2", "-m", "separation"]
+unix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
+
+
+def refused(capfd, *command):
+    """The line by which a command is refused."""
+    capfd.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in command])
+    assert stopped.value.code == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    return line
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, with a table in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(separatrix.__file__).parents[1]))
+    (tmp_path / "data.csv").write_text(TABLE)
+    return tmp_path
+
+
+def cluster(*options):
+    with pytest.raises(SystemExit) as stopped:
+        main(["cluster", "data.csv", "-k", "2", "-m", "separation", *options])
+    assert stopped.value.code == 0
 
 
 def test_files_appear_together_at_the_end(tmp_path):
@@ -53,7 +83,7 @@ def test_permissions_are_those_of_a_file_made_by_hand(tmp_path):
     (tmp_path / "plain").touch()
     (tmp_path / "old").touch()
     (tmp_path / "old").chmod(0o640)
-    with Outputs("-", new=str(tmp_path / "new"), old=str(tmp_path / "old")):
+    with Outputs("-", labels=str(tmp_path / "new"), model=str(tmp_path / "old")):
         pass
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes == {"plain": modes["plain"], "new": modes["plain"], "old": 0o640}
@@ -85,37 +115,144 @@ def test_names_that_need_quotes_have_them(tmp_path, ending):
 
 
 def test_a_full_disk_is_told(tmp_path):
-    with pytest.raises(Refusal, match="No space left"), Outputs("-", a=str(tmp_path / "a")):
+    with pytest.raises(Refusal, match="No space left"), Outputs(labels=str(tmp_path / "a")):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
-def test_standard_output_that_takes_nothing(tmp_path):
-    program = [sys.executable, "-c", "from separatrix.cli import main; main()"]
-    (tmp_path / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(9000)))
-    command = [*program, "cluster", str(tmp_path / "data.csv"), "-k", "2", "-m", "separation"]
-    model = tmp_path / "model.skops"
+def test_standard_output_that_takes_nothing(folder):
+    (folder / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(9000)))
+    command = [*CLUSTER, "--model", "model.skops", "--report", "report.html"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert done.stderr == "separatrix: output: cannot be written: No space left on device\n"
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
     # a reader that has seen enough is no error
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*command, "--model", str(model)], stdout=writer)
+    done = subprocess.run(command, stdout=writer)
     os.close(writer)
     assert done.returncode == 0
-    assert model.exists()
+    assert {path.name for path in folder.iterdir()} == {"data.csv", "model.skops", "report.html"}
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_leave_nothing(tmp_path, number, code):
+def test_inputs_are_not_overwritten(folder, capfd, monkeypatch):
+    cluster("--out", "labels.csv", "--model", "model.skops")
+    (folder / "link.csv").hardlink_to(folder / "data.csv")
+    (folder / "model").symlink_to("model.skops")
+    for command in (
+        "predict data.csv model.skops --out model.skops",
+        "predict data.csv model.skops --out model",
+        "predict data.csv model.skops --out link.csv",
+        "cluster data.csv -k 2 -m separation --model ./data.csv",
+        "compare data.csv -k 2 --report data.csv",
+    ):
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert "would overwrite the input" in refused(capfd, *command.split())
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with open("data.csv") as data:
+        command = [*PROGRAM, "predict", "-", "model.skops", "--out", "data.csv"]
+        assert subprocess.run(command, stdin=data).returncode == 2
+    assert (folder / "data.csv").read_text() == TABLE
+
+
+@pytest.mark.parametrize(
+    ("option", "known"),
+    [("--out", ".csv or .tsv or .parquet"), ("--report", ".html"), ("--model", ".skops")],
+)
+@pytest.mark.parametrize("name", ["x.xlsx", "x.csv.gz", "x.npz", "x.pdf"])
+def test_endings_that_say_something_else_are_refused(folder, capfd, option, known, name):
+    line = refused(capfd, "cluster", "data.csv", "-k", 2, "-m", "separation", option, name)
+    assert line.startswith(f"separatrix: {name}: ")
+    assert line.endswith(f"name it {known}")
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
+
+
+def test_endings_in_capitals_and_none_at_all(folder):
+    cluster("--out", "labels.PARQUET", "--report", "r.HTML", "--model", "m.SKOPS")
+    cluster("--out", "labels", "--report", "r", "--model", "m")
+    assert (folder / "labels.PARQUET").read_bytes()[:4] == b"PAR1"
+    assert (folder / "labels").read_text().startswith("row,cluster\n")
+    assert (folder / "r.HTML").read_text().startswith("<!doctype html>")
+    assert (folder / "r").read_text().startswith("<!doctype html>")
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
+
+
+def test_standard_output_takes_one_thing(folder, capfd):
+    method = ["data.csv", "-k", 2, "-m", "separation"]
+    assert "two outputs" in refused(capfd, "cluster", *method, "--report", "-")  # labels too
+    assert "two outputs" in refused(capfd, "cluster", *method, "--out", "-", "--model", "-")
+    assert "name a file" in refused(capfd, "compare", "data.csv", "-k", 2, "--report", "-")
+    cluster("--out", "", "--report", "-")
+    assert capfd.readouterr().out.startswith("<!doctype html>")
+
+
+@unix_only
+def test_devices_and_pipes_are_written_to(folder):
+    os.mkfifo("pipe.tsv")
+    cluster("--out", "/dev/null")
+    with subprocess.Popen(["cat", "pipe.tsv"], stdout=subprocess.PIPE, text=True) as reader:
+        cluster("--out", "pipe.tsv")
+        assert reader.communicate()[0].startswith("row\tcluster\n1\t")
+    done = subprocess.run([*CLUSTER, "--out", "/dev/stdout"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout[:12]) == (0, "row,cluster\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "pipe.tsv"]
+    assert stat.S_ISFIFO((folder / "pipe.tsv").stat().st_mode)
+
+
+@unix_only
+def test_readers_that_leave_end_the_program_quietly(folder):
+    cluster("--out", "", "--model", "model.skops")
+    commands = ["methods", "--help", "explain model.skops"]
+    commands += ["compare data.csv -k 2 --methods separation --report report.html"]
+    for command in commands:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as stdout:
+            done = subprocess.run([*PROGRAM, *command.split()], stdout=stdout, stderr=-1)
+        assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+    assert (folder / "report.html").exists()
+
+
+@unix_only
+def test_standard_streams_that_are_closed(folder):
+    for closed, code in (("2>&-", 0), (">&-", 0), ("--out - >&-", 2)):
+        command = f"{shlex.join([*CLUSTER, '--out', 'labels.csv'])} {closed}"
+        done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == code
+        assert (folder / "labels.csv").exists() == (code == 0)
+        (folder / "labels.csv").unlink(missing_ok=True)
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
+
+
+def test_interrupts_wait_until_all_files_are_moved(tmp_path, monkeypatch):
+    paths = [tmp_path / name for name in ("labels.csv", "report.html", "model.skops")]
+    replace = os.replace
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        replace(*arguments)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    kinds = ("labels", "report", "model")
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Outputs(**{kind: str(path) for kind, path in zip(kinds, paths, strict=True)}),
+    ):
+        pass
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+@unix_only
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_signals_leave_nothing(tmp_path, name, code):
     (tmp_path / "data.csv").write_text(TABLE)
     (tmp_path / "labels.csv").write_text("old")
     program = (
         "import os, separatrix\n"
-        f"stop = lambda *_: os.kill(os.getpid(), {int(number)})\n"
+        f"stop = lambda *_: os.kill(os.getpid(), {int(getattr(signal, name))})\n"
         "separatrix.MaximinSeparationClustering.fit = stop\n"
         "from separatrix.cli import main\n"
         "main()\n"

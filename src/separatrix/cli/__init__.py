@@ -4,10 +4,15 @@ It reads, encodes, calls an estimator and writes; it holds no numerics. Its part
 ``pip install "separatrix[cli]"``.
 """
 
+import os
 import signal
 import sys
+import warnings
+from contextlib import contextmanager
 
-__all__ = ["Refusal", "main"]
+__all__ = ["TO_END", "Refusal", "answering", "main", "one_line", "printable"]
+
+TO_END = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Refusal(Exception):
@@ -22,17 +27,57 @@ def main(arguments=None):
     arguments : list of str, default=None
         Arguments; None takes those of the process.
     """
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        from separatrix.cli.commands import app
+    if sys.stderr is None:  # it is closed; no file that is opened later may take its place
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    told = set()
 
-        app(arguments, prog_name="separatrix")
-    except (Refusal, ModuleNotFoundError) as error:
-        missing = isinstance(error, ModuleNotFoundError)
-        remedy = '; pip install "separatrix[cli]"' if missing else ""
-        reason = " ".join(str(error).split()) + remedy
-        print(f"separatrix: {reason}", file=sys.stderr)
-        sys.exit(2)
+    def tell(message, *_):
+        line = f"separatrix: note: {one_line(message)}"
+        if line not in told:
+            told.add(line)
+            print(line, file=sys.stderr)
+
+    to_end = answering(_terminate, *TO_END[1:])
+    pipe = answering(signal.SIG_DFL, "SIGPIPE")  # a closed one ends the program quietly
+    with to_end, pipe, warnings.catch_warnings():
+        warnings.showwarning = tell
+        try:
+            from separatrix.cli.commands import run
+
+            sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+        except (Refusal, ModuleNotFoundError) as error:
+            missing = isinstance(error, ModuleNotFoundError)
+            remedy = '; pip install "separatrix[cli]"' if missing else ""
+            print(f"separatrix: {one_line(error)}{remedy}", file=sys.stderr)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+
+def printable(text):
+    """Text with escapes for what a terminal would obey instead of show."""
+    shown = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(shown)
+
+
+def one_line(text):
+    """Printable text on one line."""
+    return printable(" ".join(str(text).split()))
+
+
+@contextmanager
+def answering(handler, *names):
+    """Answer signals by a handler for a while; those that are ignored, as by nohup, stay so."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, former in before.items():
+        if former is not signal.SIG_IGN or not callable(handler):
+            signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former or signal.SIG_DFL)
 
 
 def _terminate(signum, frame):

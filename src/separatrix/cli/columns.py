@@ -1,6 +1,7 @@
 """Which columns of a table become features, and how."""
 
 import csv
+import shlex
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from separatrix.cli import Refusal
-from separatrix.cli.reading import read_table
+from separatrix.cli.reading import quoted, read_table
 from separatrix.report.evidence import Clustering, Samples
 
 __all__ = ["Features", "listed", "read_features", "read_matrix"]
 
 MAX_CATEGORIES = 20  # a column of more texts is left out, unless it is said to be categorical
+MAX_VALUE = 1e150  # the square of a larger one may overflow
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+# with a decimal comma, separators of thousands, or signs such as those of currencies
+GROUPED = "\\d{1,3}([.,'’ \u00a0\u202f]\\d{3})+"
+FORMATTED = f"^[-−+($€£¥\\s]*({GROUPED}|\\d+)([.,]\\d*)?[)%$€£¥\\s\u00a0\u202f]*$"
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
 
@@ -72,35 +77,43 @@ class Features:
 
 def listed(text):
     """Names between commas, with quotes as in CSV; None for None."""
-    return text and next(csv.reader([text], skipinitialspace=True))
+    try:
+        return text and next(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        remedy = "put commas between them, and a name that has a line break into quotes"
+        raise Refusal(f"{text!r} is no list of names; {remedy}") from None
 
 
 def read_features(path, columns, id_column, categorical, impute, standardize):
     """Features of the table in a file, as the options of these names say."""
-    requested, categorical = listed(columns), listed(categorical) or []
-    wanted = requested and requested + [id_column] * bool(id_column)
-    table = read_table(path, columns=wanted, text=categorical)
-    ids = _pop_ids(table, id_column)
+    requested, categorical = listed(columns) or [], listed(categorical) or []
+    table = read_table(path, columns=requested or None, text=categorical, id_column=id_column)
+    for name in categorical:
+        if name not in table.columns:
+            used = quoted(list(table.columns))
+            raise Refusal(f"{table.name}: --categorical: {name!r} is none of the columns: {used}")
     if table.n_rows == 1:
         raise Refusal(f"{table.name}: there is 1 row of data; clustering needs at least 2")
     kept: dict[str, list[str] | None] = {}
-    left_out: dict[str, str] = {}
+    useless: dict[str, str] = {}
     for name, values in table.columns.items():
-        found = _categories(table, name, values, name in categorical)
+        found = _categories(table, name, values, name in categorical, impute)
         if isinstance(found, str):
-            left_out[name] = found
+            useless[name] = found
         else:
             kept[name] = found
-    if not kept or (requested and left_out):
-        reasons = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items())
-        raise Refusal(f"{table.name}: columns of no use: {reasons or 'all'}")
+    asked = {*requested, *categorical} if kept else useless
+    if reasons := "; ".join(f"{one!r} {useless[one]}" for one in useless if one in asked):
+        raise Refusal(f"{table.name}: columns of no use: {reasons}")
     remedy = None if impute else "pass --impute mean, median or most-frequent"
     matrix = _matrix(table, kept, remedy)
     encoder, scaler = _encoder(kept, impute), _scaler(kept, standardize)
     values = encoder.fit_transform(matrix)
-    with np.errstate(over="ignore", invalid="ignore"):  # the estimator refuses what results
-        X = values if scaler == "passthrough" else scaler.fit_transform(values)
-    return Features(table.name, ids, kept, left_out, bool(impute), encoder, scaler, values, X)
+    X = values if scaler == "passthrough" else scaler.fit_transform(values)
+    left_out = {**table.left_out, **useless}
+    return Features(
+        table.name, table.ids, kept, left_out, bool(impute), encoder, scaler, values, X
+    )
 
 
 def read_matrix(path, card, id_column):
@@ -108,21 +121,12 @@ def read_matrix(path, card, id_column):
     columns = card["columns"]
     id_column = card["id_column"] if id_column is None else id_column
     texts = [name for name, categories in columns.items() if categories]
-    table = read_table(path, columns=[*columns, *[id_column] * bool(id_column)], text=texts)
+    table = read_table(path, columns=list(columns), text=texts, id_column=id_column)
     remedy = None if card["imputes"] else "the model was made without --impute"
-    return _pop_ids(table, id_column), _matrix(table, columns, remedy)
+    return table.ids, _matrix(table, columns, remedy)
 
 
-def _pop_ids(table, id_column):
-    """Take the column that names the rows out of the table."""
-    if id_column and id_column not in table.columns:
-        raise Refusal(f"{table.name}: there is no column {id_column!r} to name the rows")
-    if id_column in ("cluster", "confidence"):
-        raise Refusal(f"{table.name}: column {id_column!r} has the name of an output; rename it")
-    return {id_column: table.columns.pop(id_column)} if id_column else {}
-
-
-def _categories(table, name, values, is_categorical):
+def _categories(table, name, values, is_categorical, impute):
     """Categories of a column, None if it holds numbers, or a reason why it is of no use."""
     if _holds(values, NUMBERS) and not is_categorical:
         return None
@@ -130,16 +134,20 @@ def _categories(table, name, values, is_categorical):
         return "holds no values"
     if not _holds(values, NUMBERS + TEXTS):
         return f"holds {values.type} values, neither numbers nor texts"
-    texts = values.cast(pa.string())
-    numeric = pc.match_substring_regex(texts, NUMBER)
-    n_numeric, n_present = pc.sum(numeric).as_py() or 0, len(texts) - texts.null_count
+    texts = _texts(values)
+    plain, formatted = (pc.match_substring_regex(texts, form) for form in (NUMBER, FORMATTED))
+    n_numeric = pc.sum(pc.or_(plain, formatted)).as_py() or 0
+    n_present = len(texts) - texts.null_count
     if 2 * n_numeric >= n_present and not is_categorical:
+        or_categories = f"or pass --categorical {shlex.quote(name)}"
+        remedy = f"use a decimal point, no separators and no signs, {or_categories}"
+        _refuse(table, name, pc.and_not(formatted, plain), f"is not a plain number; {remedy}")
         most = f"as {n_numeric:,} of {n_present:,} values are"
-        remedy = f"correct it, or pass --categorical {name}"
-        _refuse(table, name, pc.invert(numeric), f"is not a number, {most}; {remedy}")
+        remedy = f"correct it, {or_categories}"
+        _refuse(table, name, pc.invert(plain), f"is not a number, {most}; {remedy}")
         return None
     categories = sorted(pc.unique(texts.drop_null()).to_pylist())
-    if len(categories) < 2:
+    if len(categories) < 2 and (impute or not texts.null_count):
         return "holds the same text in all rows"
     if len(categories) > MAX_CATEGORIES and not is_categorical:
         return f"holds {len(categories):,} texts, more than {MAX_CATEGORIES}"
@@ -150,12 +158,19 @@ def _holds(values, kinds):
     return any(is_kind(values.type) for is_kind in kinds)
 
 
+def _texts(values):
+    """Values as texts; NaN is missing, as it is among numbers."""
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    return values.cast(pa.string())
+
+
 def _refuse(table, name, mask, reason):
     """Refuse the first value that a mask marks, if any."""
     rows = np.flatnonzero(np.asarray(mask).astype(bool))
     if rows.size:
         value = table.columns[name][rows[0]].as_py()
-        shown = "the value" if value is None or value != value else repr(value)
+        shown = "the value" if value is None or value != value else f"{value!r:.80}"
         raise Refusal(f"{table.name}: {table.place(rows[0])}, column {name!r}: {shown} {reason}")
 
 
@@ -165,19 +180,21 @@ def _matrix(table, columns, missing_remedy):
     for j, (name, categories) in enumerate(columns.items()):
         values = table.columns[name]
         if categories:
-            texts = values.cast(pa.string())
+            texts = _texts(values)
             values = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
             unknown = pc.and_(pc.is_null(values), pc.is_valid(texts))
-            _refuse(table, name, unknown, f"is none of its categories: {', '.join(categories)}")
+            _refuse(table, name, unknown, f"is none of its categories: {quoted(categories)}")
         elif _holds(values, TEXTS):
-            values = pc.utf8_trim_whitespace(values.cast(pa.string()))
+            values = pc.utf8_trim_whitespace(_texts(values))
             is_number = pc.match_substring_regex(values, NUMBER)
-            _refuse(table, name, pc.invert(is_number), "is not a number")
+            _refuse(table, name, pc.invert(is_number), "is not a number; correct it")
         elif not _holds(values, NUMBERS) and not pa.types.is_null(values.type):
             raise Refusal(f"{table.name}: column {name!r} holds {values.type}, not numbers")
         matrix[:, j] = values.cast(pa.float64(), safe=False).to_numpy()
         missing = np.isnan(matrix[:, j])
-        _refuse(table, name, np.isinf(matrix[:, j]), "is infinite")
+        size = abs(matrix[:, j])
+        _refuse(table, name, np.isinf(size), "is infinite; put a number in its place")
+        _refuse(table, name, size > MAX_VALUE, "is too large to be squared; scale its column")
         if missing_remedy:
             count = f"{missing.sum():,} of its column are"
             _refuse(table, name, missing, f"is missing, as {count}; {missing_remedy}")

@@ -7,37 +7,41 @@ import warnings
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 import separatrix
-from separatrix.cli import Refusal
+from separatrix.cli import Refusal, one_line
 
-__all__ = ["app"]
+__all__ = ["run"]
 
 app = typer.Typer(
     help="Clusters found by the boundary between them.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+UsageError: Any = typer.BadParameter.__base__
 DEMO = (
     "cluster customers.csv --id-column customer --out labels.csv --report report.html"
     " --model model.skops",
     "predict new.csv model.skops --out new_labels.csv",
     "explain model.skops",
 )
+BROKEN = ArithmeticError, AttributeError, LookupError, TypeError  # in a model that was changed
 NAMES, FILE, N = ({"metavar": metavar} for metavar in ("A,B,..", "FILE", "N"))
 
 Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or NPZ; - for standard input.")
+    str,
+    typer.Argument(metavar="DATA", help="CSV (, ; tab |), Parquet or NPZ; - for standard input."),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="File from `cluster --model`.")]
 K = Annotated[int | None, typer.Option("-k", min=1, **N, help="Clusters; auto can choose.")]
 Method = Annotated[str, typer.Option("-m", "--method", metavar="NAME", help="See `methods`.")]
-Seed = Annotated[int, typer.Option(**N, help="The same seed gives the same labels.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, **N, help="The same seed gives the same labels.")
+]
 Out = Annotated[
     str | None,
     typer.Option("-o", "--out", **FILE, help="Labels: .csv, .tsv, .parquet; - in a pipe."),
@@ -47,13 +51,35 @@ Columns = Annotated[
     str | None,
     typer.Option(**NAMES, help="Columns to use.", show_default="numbers and categories"),
 ]
-IdColumn = Annotated[str | None, typer.Option(metavar="A", help="Column that names the rows.")]
-Categorical = Annotated[str | None, typer.Option(**NAMES, help="Columns that hold categories.")]
+IdColumn = Annotated[
+    str | None, typer.Option(metavar="A", help="Column that names the rows, kept as it is.")
+]
+Categorical = Annotated[
+    str | None, typer.Option(**NAMES, help="Columns to take as categories, numbers too.")
+]
 Impute = Annotated[
     Literal["mean", "median", "most-frequent"] | None,
-    typer.Option(help="Fill missing values: empty, NA, NaN, null, ?.", show_default="refuse them"),
+    typer.Option(
+        help="Fill missing values: empty, NA, N/A, NaN, null, None, ?.", show_default="refuse them"
+    ),
 ]
 Standardize = Annotated[bool, typer.Option(help="Give numbers mean 0 and variance 1.")]
+
+
+def run(arguments):
+    """Run a command; its exit code."""
+    try:
+        return app(arguments or ["--help"], prog_name="separatrix", standalone_mode=False) or 0
+    except UsageError as error:
+        command = error.ctx.command_path if error.ctx else "separatrix"
+        raise Refusal(f"{error.format_message().rstrip('.')}; see {command} --help") from error
+
+
+@app.callback(invoke_without_command=True)
+def _about(version: Annotated[bool, typer.Option("--version", help="Tell it.")] = False):
+    if version:
+        typer.echo(f"separatrix {separatrix.__version__}")
+        raise typer.Exit
 
 
 def _destination(out):
@@ -62,21 +88,26 @@ def _destination(out):
 
 
 @contextmanager
-def _refusing(method):
+def _refusing(name, *errors):
     """Turn an estimator's refusal of its parameters or data into a line for the user."""
     try:
         yield
-    except (ValueError, MemoryError) as error:
-        raise Refusal(f"{method}: {error or 'out of memory'}") from error
+    except (ValueError, MemoryError, *errors) as error:
+        raise Refusal(f"{name}: {error or type(error).__name__}") from error
 
 
-def _fit(estimator, X, method):
-    """Fit an estimator; seconds that took, and what it warned of."""
-    start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, _refusing(method):
+@contextmanager
+def _noting():
+    """Messages of the warnings that the work gives, each once."""
+    notes: dict[str, None] = {}
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        estimator.fit(X)
-    return time.perf_counter() - start, dict.fromkeys(str(one.message) for one in caught)
+        yield notes
+    notes.update(dict.fromkeys(one_line(one.message) for one in caught))
+
+
+def _left_out(features):
+    return [(name, f"left out: {reason}") for name, reason in features.left_out.items()]
 
 
 def _described(features):
@@ -133,7 +164,10 @@ def cluster(
         step("reading")
         features = read_features(data, columns, id_column, categorical, impute, standardize)
         step(method)
-        seconds, notes = _fit(estimator, features.X, method)
+        start = time.perf_counter()
+        with _noting() as notes, _refusing(method):
+            estimator.fit(features.X)
+        seconds = time.perf_counter() - start
         card = {"method": method, **features.card(estimator.labels_)}
         steps = {"encode": features.encoder, "standardize": features.scaler, method: estimator}
         pipeline = Pipeline(list(steps.items()))
@@ -165,7 +199,7 @@ def cluster(
         (method, f"{found} cluster{'s' * (found > 1)} in {seconds:.1f} s{doubt}"),
         _agreement(*(getattr(estimator, of, None) for of in ("agreement_", "agreement_words_"))),
         *(("note", note) for note in notes),
-        *((name, f"left out: {reason}") for name, reason in features.left_out.items()),
+        *_left_out(features),
     ]
     _summarize(told, card["sizes"], paths)
 
@@ -175,19 +209,26 @@ def predict(data: Data, model: Model, out: Out = None, id_column: IdColumn = Non
     """Label the rows of another table by a saved model."""
     import numpy as np
 
+    from separatrix.cli import screens
     from separatrix.cli.columns import read_matrix
     from separatrix.cli.models import load_model
     from separatrix.cli.writing import Outputs, write_labels
 
-    with Outputs(data, labels=_destination(out)) as outputs:
+    paths = {"labels": _destination(out)}
+    with Outputs(data, model, **paths) as outputs, screens.progress(3) as step:
+        step("model")
         pipeline, card = load_model(model)
+        step("reading")
         ids, matrix = read_matrix(data, card, id_column)
-        with _refusing(card["method"]):
+        step(card["method"])
+        with _noting() as notes, _refusing(model, *BROKEN):
             labels = pipeline.predict(matrix)
+            sizes = np.bincount(labels, minlength=len(card["sizes"])).tolist()
         if outputs["labels"]:
             write_labels(outputs["labels"], ids, labels)
-    sizes = np.bincount(labels, minlength=len(card["sizes"])).tolist()
-    _summarize([(Path(data).name, f"{len(labels):,} rows")], sizes, {"labels": _destination(out)})
+    name = "standard input" if data == "-" else Path(data).name
+    told = [(name, f"{len(labels):,} rows"), *(("note", note) for note in notes)]
+    _summarize(told, sizes, paths)
 
 
 @app.command()
@@ -213,15 +254,16 @@ def compare(
     from separatrix.cli.columns import listed, read_features
     from separatrix.cli.methods import make_estimator
     from separatrix.cli.writing import Outputs
-    from separatrix.consensus import agreement_words
 
+    if report == "-":
+        raise Refusal("--report -: standard output shows the comparison; name a file")
     asked = {name: make_estimator(name, k, [], random_state) for name in listed(methods) or ()}
     with Outputs(data, report=report) as outputs, screens.progress(2) as step:
         step("reading")
         features = read_features(data, columns, id_column, categorical, impute, standardize)
-        chosen = np.random.RandomState(random_state).permutation(len(features.X))[:rows]
-        chosen.sort()
         with _refusing("compare"):
+            chosen = np.random.RandomState(random_state).permutation(len(features.X))[:rows]
+            chosen.sort()
             comparison = separatrix.compare_clusterings(
                 features.X[chosen],
                 asked or None,
@@ -230,18 +272,20 @@ def compare(
                 on_candidate=lambda name, done, total: step(name, total + 1),
             )
         if report:
-            separatrix.write_report(
-                comparison,
-                features.X[chosen],
-                outputs["report"],
-                feature_names=features.names,
-                row_names=features.row_names[chosen],
-                title=f"Clusterings of {Path(features.name).name}",
-            )
+            with _refusing("report"):
+                separatrix.write_report(
+                    comparison,
+                    features.X[chosen],
+                    outputs["report"],
+                    feature_names=features.names,
+                    row_names=features.row_names[chosen],
+                    title=f"Clusterings of {Path(features.name).name}",
+                )
     told = [
         _described(features),
         ("compared", f"{rows:,} of them, by chance" if len(features.X) > rows else None),
-        _agreement(comparison.family_agreement, agreement_words(comparison.family_agreement)),
+        _agreement(comparison.family_agreement, comparison.agreement_words),
+        *_left_out(features),
         ("report", report),
     ]
     screens.show(screens.facts(*told), *screens.compared(comparison))
@@ -256,7 +300,9 @@ def explain(
     from separatrix.cli.models import load_model
 
     pipeline, card = load_model(model)
-    screens.show(*screens.explained(pipeline[-1], card, top))
+    with _refusing(model, *BROKEN):
+        explained = screens.explained(pipeline[-1], card, top)
+    screens.show(*explained)
 
 
 @app.command("methods")

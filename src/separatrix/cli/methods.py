@@ -48,6 +48,6 @@ def make_estimator(method, n_clusters, settings, random_state):
             raise Refusal(f"--set {setting}: {method} has no such parameter; it has {known}")
         try:
             estimator.set_params(**{name: ast.literal_eval(value)})
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             estimator.set_params(**{name: value})
     return estimator

@@ -2,15 +2,19 @@
 
 The file is a skops archive: loading makes only objects of listed types and runs no code of the
 file. Two members are added, a card as JSON and the SHA-256 of all others. The checksum tells
-damage. It is no signature: whoever changes a file can change the checksum too.
+damage. It is no signature: whoever changes a file can change the checksum too. So nothing of it
+reaches compiled code unchecked: search trees are not stored but built again from their rows, as
+encoders are from their categories, and the indices of sparse arrays must suit their shapes.
 """
 
 import hashlib
 import importlib
 import io
 import json
+import pickle
 import platform
 import sys
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -18,6 +22,13 @@ from pathlib import Path
 import numpy
 import scipy
 import sklearn
+from sklearn.base import ClusterMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.impute import SimpleImputer
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import separatrix
 from separatrix.cli import Refusal
@@ -26,14 +37,15 @@ from separatrix.cli.reading import check_fits
 __all__ = ["load_model", "save_model"]
 
 CARD, CHECKSUM, FORMAT = "separatrix.json", "separatrix.sha256", 1
-DAMAGE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
-# What models hold beyond classes of this library and what skops trusts by itself.
-TRUSTED = {
-    "numpy.dtype",
-    "scipy.sparse._csr.csr_array",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.neighbors._kd_tree.KDTree",
-}
+DAMAGE = (zipfile.BadZipFile, zlib.error, pickle.PickleError, EOFError, RuntimeError, MemoryError)
+# What models hold beyond classes of this library, arrays and containers of Python.
+STEPS = Pipeline, ColumnTransformer, SimpleImputer, FunctionTransformer, OneHotEncoder
+HELD = {f"{one.__module__}.{one.__name__}" for one in (*STEPS, StandardScaler, NearestNeighbors)}
+HELD |= {"numpy.dtype", "scipy.sparse._csr.csr_array"}
+NUMBERS, TEXTS, NOTHING = [(int, float)], [str], type(None)
+FORMS = {"method": str, "versions": {str: str}, "imputes": bool, "id_column": (str, NOTHING)}
+FORMS |= {"columns": {str: (TEXTS, NOTHING)}, "features": TEXTS, "means": [NUMBERS]}
+FORMS |= dict.fromkeys(("sizes", "share", "deviation"), NUMBERS)
 
 
 def _skops():
@@ -60,7 +72,17 @@ def save_model(path, pipeline, card):
     """Save a fitted pipeline with a card, a dict that JSON takes."""
     versions = {p.__name__: p.__version__ for p in (separatrix, sklearn, numpy, scipy)}
     versions["python"] = platform.python_version()
-    file = io.BytesIO(_skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
+    trees = {part: part._tree for part in _parts(pipeline) if isinstance(part, NearestNeighbors)}
+    try:
+        for search in trees:
+            search._tree = None
+        data = _skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED)
+    finally:
+        for search, tree in trees.items():
+            search._tree = tree
+    if foreign := _types(data)[1]:
+        raise Refusal(f"--model: such a model cannot be saved: it holds {', '.join(foreign)}")
+    file = io.BytesIO(data)
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(CARD, json.dumps({"format": FORMAT, "versions": versions, **card}))
         archive.writestr(CHECKSUM, _digest(archive))
@@ -68,7 +90,7 @@ def save_model(path, pipeline, card):
 
 
 def load_model(path):
-    """Pipeline and card of a model file, or its refusal."""
+    """Pipeline and card of a model file, or its refusal; warns of other versions."""
     try:
         data = Path(path).read_bytes()
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -81,16 +103,75 @@ def load_model(path):
             card = json.loads(archive.read(CARD))
         if card["format"] > FORMAT:
             raise Refusal(f"{path}: from a newer separatrix, {card['versions']['separatrix']}")
-        skops = _skops()
-        types = skops.get_untrusted_types(data=data)
-        foreign = [name for name in types if name not in TRUSTED and not _is_own_class(name)]
+        wrong = [name for name, form in FORMS.items() if not _fits(card.get(name, ...), form)]
+        if wrong:
+            raise ValueError(f"its card lacks or misstates {', '.join(wrong)}")
+        types, foreign = _types(data)
         if foreign:
             raise Refusal(f"{path}: not loaded: it holds untrusted types: {', '.join(foreign)}")
-        return skops.loads(data, trusted=types), card
+        with warnings.catch_warnings():  # told below
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            pipeline = _skops().loads(data, trusted=types)
+        if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], ClusterMixin)):
+            raise ValueError("it holds no pipeline to a clusterer")
+        parts = _parts(pipeline)
+        for array in filter(scipy.sparse.issparse, parts):
+            array.check_format(full_check=True)
+        for part in parts:
+            if isinstance(part, NearestNeighbors):
+                part.fit(part._fit_X)
+            elif isinstance(part, OneHotEncoder) and vars(part).pop("categories_", []):
+                part.fit([[categories[0] for categories in part.categories]])
     except OSError as error:
         raise Refusal(f"{path}: {error.strerror}") from error
-    except (*DAMAGE, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise Refusal(f"{path}: not a model file, or damaged: {error}") from error
+    except (*DAMAGE, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"not a model file, or damaged: {error or type(error).__name__}"
+        raise Refusal(f"{path}: {reason}; save it again by cluster --model") from error
+    for package in (separatrix, sklearn):
+        saved = card["versions"].get(package.__name__)
+        if saved != package.__version__:
+            told = f"{path}: saved by {package.__name__} {saved}, loaded by {package.__version__}"
+            warnings.warn(f"{told}; it may predict otherwise", stacklevel=2)
+    return pipeline, card
+
+
+def _fits(value, form):
+    """Whether a value of JSON is of a type, a list or dict of a form, or of one of several."""
+    if isinstance(form, tuple):
+        return any(_fits(value, one) for one in form)
+    if isinstance(form, list):
+        return isinstance(value, list) and all(_fits(one, form[0]) for one in value)
+    if isinstance(form, dict):
+        return isinstance(value, dict) and all(_fits(one, form[str]) for one in value.values())
+    return isinstance(value, form)
+
+
+def _parts(whole):
+    """All that an object holds, as a pickler comes across it."""
+    parts = []
+
+    class Visitor(pickle.Pickler):
+        def persistent_id(self, part):
+            parts.append(part)
+
+    Visitor(io.BytesIO(), 5, buffer_callback=lambda buffer: None).dump(whole)
+    return parts
+
+
+def _types(data):
+    """Types in an archive that skops does not trust by itself, and those that no model holds."""
+    named = set()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        json.loads(
+            archive.read("schema.json"),
+            object_hook=lambda node: named.add(
+                f"{node.get('__module__')}.{node.get('__class__')}"
+            ),
+        )
+    types = _skops().get_untrusted_types(data=data)
+    # it trusts all estimators of scikit-learn, some of which hand indices to compiled code
+    doubtful = {*types, *(name for name in named if name.startswith("sklearn."))}
+    return types, sorted(n for n in doubtful if n not in HELD and not _is_own_class(n))
 
 
 def _is_own_class(name):

@@ -1,7 +1,10 @@
 """What the terminal shows."""
 
+import os
 import sys
 from contextlib import contextmanager
+from itertools import zip_longest
+from textwrap import wrap
 
 import numpy as np
 from rich.console import Console
@@ -9,18 +12,33 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from separatrix.cli import Refusal, printable
 from separatrix.plots.colors import cluster_color
 
 __all__ = ["compared", "explained", "facts", "grid", "means", "progress", "show", "sizes"]
 
 BAR = 28
+UNLIMITED = 1 << 20
+MOST_BOUNDARIES = 15  # of six clusters, by pairs
+
+
+def _console(stderr=False):
+    """Console on a standard stream, without a limit to its lines where that is no terminal."""
+    stream = sys.stderr if stderr else sys.stdout
+    limit = None if stream is None or stream.isatty() else UNLIMITED
+    return Console(stderr=stderr, highlight=False, width=limit)
 
 
 def show(*screens, stderr=False):
     """Print screens, with a blank line before each, on a standard stream."""
-    console = Console(stderr=stderr, highlight=False)
-    for screen in screens:
-        console.print("", screen)
+    console = _console(stderr)
+    try:
+        for screen in screens:
+            console.print("", screen)
+    except OSError as error:  # such as a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), console.file.fileno())  # for what is buffered
+        if not stderr:
+            raise Refusal(f"standard output: cannot be written: {error.strerror}") from error
 
 
 @contextmanager
@@ -39,21 +57,32 @@ def progress(n_steps):
         )
 
 
+def _text(cell, style=""):
+    return cell if isinstance(cell, Text) else Text(printable(str(cell)), style)
+
+
 def grid(rows, header=(), justify="l"):
-    """Cells in columns, flush left or right as the letters of `justify` say; the last repeats."""
+    """Cells in columns as the letters of `justify` say, the last of which repeats.
+
+    l: flush left; r: flush right; n: the same, for numbers, which are never broken.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=bool(header), header_style="none")
     for j, name in enumerate(header or [""] * len(rows[0])):
-        title = name if isinstance(name, Text) else Text(name, "dim")
-        right = justify[min(j, len(justify) - 1)] == "r"
-        table.add_column(title, justify="right" if right else "left", overflow="fold")
+        letter = justify[min(j, len(justify) - 1)]
+        table.add_column(
+            _text(name, "dim"),
+            justify="left" if letter == "l" else "right",
+            overflow="fold",
+            no_wrap=letter == "n",
+        )
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        table.add_row(*map(_text, row))
     return table
 
 
 def facts(*pairs):
     """Names with what there is to say of them, where there is something."""
-    return grid([[Text(name, "bold"), fact] for name, fact in pairs if fact])
+    return grid([[_text(name, "bold"), fact] for name, fact in pairs if fact])
 
 
 def _cluster(cluster):
@@ -75,13 +104,13 @@ def sizes(counts):
         bar = Text("━" * max(round(BAR * count / max(counts)), 1), cluster_color(cluster))
         share = Text(_percent(count / sum(counts)), "dim")
         rows.append([_cluster(cluster), bar, f"{count:,}", share])
-    return grid(rows, justify="rlr")
+    return grid(rows, justify="nln")
 
 
 def explained(estimator, card, top):
-    """The weights of each boundary of a linear model; of another model, the means."""
-    if not len(getattr(estimator, "coef_", ())):
-        return [means(card, top)]
+    """The weights of each boundary of a linear model, if they are few; otherwise the means."""
+    if not 1 <= len(getattr(estimator, "coef_", ())) <= MOST_BOUNDARIES:
+        return means(card, top)
     boundaries = zip(estimator.coef_, estimator._boundaries.code, strict=True)
     deviation = np.array(card["deviation"])  # so that features of different units compare
     return [_weights(coef * deviation, card["features"], code, top) for coef, code in boundaries]
@@ -92,30 +121,42 @@ def _weights(values, names, code, top):
     sides = [np.flatnonzero(code == side) for side in (-1, 1)]
     colors = [cluster_color(side[0]) if len(side) == 1 else "none" for side in sides]
     ends = ["cluster " + ", ".join(map(str, side)) for side in sides]
-    half = max(BAR // 2, len(ends[0]) + 1)
+    half = BAR // 2
 
     def line(left, right):
         return Text.assemble((left.rjust(half), colors[0]), ("│", "dim"), (right, colors[1]))
 
-    rows = [[line(f"{ends[0]} ", f" {ends[1]}"), "", ""]]
+    heads = zip_longest(*(wrap(end, half - 1) for end in ends), fillvalue="")
+    rows = [[line(f"{left} ", f" {right}"), "", ""] for left, right in heads]
     for j in np.argsort(-abs(values), kind="stable")[:top]:
         bar = "━" * round(half * abs(values[j]) / (abs(values).max() or 1))
         pair = ("", bar) if values[j] > 0 else (bar, "")
         rows.append([line(*pair), names[j], f"{values[j]:+.2f}"])
-    return grid(rows, justify="llr")
+    return grid(rows, justify="lln")
 
 
 def means(card, top):
-    """The features that differ most between clusters, with their means, the largest in bold."""
+    """The features that differ most between clusters, with their means, the largest in bold.
+
+    Clusters that find no room side by side are shown below each other.
+    """
     rows = []
     n_numbers = sum(categories is None for categories in card["columns"].values())
     for j in np.argsort(-np.array(card["share"]), kind="stable")[:top]:
         values = [of_cluster[j] for of_cluster in card["means"]]
         form = _number if j < n_numbers else _percent
         cells = [Text(form(value), "bold" if value == max(values) else "") for value in values]
-        rows.append([card["features"][j], *cells, Text(_percent(card["share"][j]), "dim")])
+        rows.append([card["features"][j], cells, Text(_percent(card["share"][j]), "dim")])
     clusters = [_cluster(cluster) for cluster in range(len(card["means"]))]
-    return grid(rows, ["mean of", *clusters, "explained"], justify="lr")
+    width, left, right = _console().width, "mean of", "explained"
+    for_names = min(max(len(left), *(len(name) for name, _, _ in rows)), width // 2)
+    widest = max(len(cell) for _, cells, _ in rows for cell in (*cells, *clusters))
+    step = max((width - for_names - len(right) - 4) // (widest + 2), 1)
+    shown = []
+    for part in (slice(first, first + step) for first in range(0, len(clusters), step)):
+        cells_of = [[name, *cells[part], share] for name, cells, share in rows]
+        shown.append(grid(cells_of, [left, *clusters[part], right], "ln"))
+    return shown
 
 
 def compared(comparison):
@@ -130,5 +171,5 @@ def compared(comparison):
         numbers = [f"{comparison.ranks[i]:.2f}", f"{agrees[i]:.2f}", shares]
         rows.append([comparison.names[i], *numbers, f"{comparison.seconds[i]:.1f} s"])
         notes.append((comparison.names[i], comparison.notes[i]))
-    shown = [grid(rows, ["method", "rank", "agrees", "sizes %", "time"], "lr")]
+    shown = [grid(rows, ["method", "rank", "agrees", "sizes %", "time"], "lnnrn")]
     return shown + [facts(*notes)] if any(note for _, note in notes) else shown

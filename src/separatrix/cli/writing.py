@@ -3,8 +3,10 @@
 import csv
 import os
 import shutil
+import signal
+import sys
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,81 +14,120 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from separatrix.cli import Refusal
+from separatrix.cli import TO_END, Refusal, answering
 
 __all__ = ["Outputs", "write_labels"]
+
+ENDINGS = {"labels": (".csv", ".tsv", ".parquet"), "report": (".html",), "model": (".skops",)}
 
 
 class Outputs:
     """Files made beside their places and moved there together, when the work is done.
 
-    Paths that cannot be written are refused on entry, before any work; "-" is standard output.
-    If the work ends by an error or an interrupt, no trace of it remains.
+    Paths that cannot be written, or that are one of the `sources`, are refused on entry, before
+    any work. "-" is standard output. This and what else is no plain file, such as a pipe or a
+    device, is written to before the files are moved. If the work ends by an error or an
+    interrupt, no trace of it remains.
     """
 
-    def __init__(self, source, **paths):
-        self._source = source
+    def __init__(self, *sources, **paths):
+        self._sources = sources
         self._paths = {kind: path for kind, path in paths.items() if path}
         self._staged: dict[str, str] = {}
+        self._cleanup = ExitStack()
 
     def __getitem__(self, kind):
         """File to write this output to; None if it is not wanted."""
         return self._staged.get(kind)
 
     def __enter__(self):
+        self._cleanup.callback(self._discard)
         try:
             for kind, path in self._paths.items():
-                self._stage(kind, Path(path).resolve())
+                self._check(kind, path)
+                self._stage(kind, path)
         except BaseException as error:
-            self._discard()
+            self._cleanup.close()
             if isinstance(error, OSError):
                 raise Refusal(f"{path}: cannot be written: {error.strerror}") from error
             raise
+        # a reader that goes away is no reason to leave files behind
+        self._cleanup.enter_context(answering(signal.SIG_IGN, "SIGPIPE"))
         return self
 
     def __exit__(self, error_type, error, traceback):
         try:
-            if error is None:
-                self._deliver()
+            with self._cleanup:
+                if error is None:
+                    self._deliver()
         except OSError as failure:
             error = failure
-        finally:
-            self._discard()
         if isinstance(error, OSError):  # such as a full disk
             raise Refusal(f"output: cannot be written: {error.strerror}") from error
 
-    def _deliver(self):
-        files_first = sorted(self._staged, key=lambda kind: self._paths[kind] == "-")
-        for kind in files_first:
-            staged, path = self._staged[kind], self._paths[kind]
-            with open(staged, "r+b") as file:
-                os.fsync(file.fileno())
-                if path == "-":
-                    # a reader that has seen enough is no error
-                    with suppress(BrokenPipeError), open(1, "wb", closefd=False) as stream:
-                        shutil.copyfileobj(file, stream)
-            if path != "-":
-                os.replace(staged, Path(path).resolve())
+    def _check(self, kind, path):
+        if list(map(_place, self._paths.values())).count(_place(path)) > 1:
+            where = "standard output" if path == "-" else path
+            raise Refusal(f"{where}: two outputs would go there; name another file for the {kind}")
+        if path == "-" and sys.stdout is None:
+            raise Refusal(f"standard output: it is closed; name a file for the {kind}")
+        if os.path.isfile(path) and any(_is_same(path, source) for source in self._sources):
+            raise Refusal(f"{path}: the output would overwrite the input; name another file")
+        if os.path.exists(path) and (os.path.isdir(path) or not os.access(path, os.W_OK)):
+            raise Refusal(f"{path}: cannot be written: not a file with write permission")
+        ending = Path(path).suffix
+        if ending and ending.lower() not in ENDINGS[kind]:
+            known = " or ".join(ENDINGS[kind])
+            raise Refusal(f"{path}: the {kind} cannot be written as {ending}; name it {known}")
 
     def _stage(self, kind, path):
-        if self._paths[kind] == "-":
-            handle, self._staged[kind] = tempfile.mkstemp()
-            os.close(handle)
-            return
-        if path == Path(self._source).resolve():
-            raise Refusal(f"{path}: the output would overwrite the input")
-        if [Path(other).resolve() for other in self._paths.values()].count(path) > 1:
-            raise Refusal(f"{path}: two outputs have this name")
-        if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-            raise Refusal(f"{path}: cannot be written: not a file with write permission")
-        handle, self._staged[kind] = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
+        place = _place(path)
+        beside = {} if _is_stream(path) else {"prefix": f".{place.stem}-", "dir": place.parent}
+        handle, self._staged[kind] = tempfile.mkstemp(Path(path).suffix.lower(), **beside)
         os.close(handle)
-        os.umask(mask := os.umask(0))
-        os.chmod(self._staged[kind], path.stat().st_mode if path.exists() else 0o666 & ~mask)
+        if beside:
+            os.umask(mask := os.umask(0))
+            os.chmod(self._staged[kind], place.stat().st_mode if place.exists() else 0o666 & ~mask)
+
+    def _deliver(self):
+        moves = {}
+        for kind, path in self._paths.items():
+            with open(self._staged[kind], "r+b") as file:
+                os.fsync(file.fileno())
+                if not _is_stream(path):
+                    moves[self._staged[kind]] = _place(path)
+                    continue
+                target = 1 if path == "-" else path
+                # a reader that has seen enough is no error
+                with suppress(BrokenPipeError), open(target, "wb", closefd=target != 1) as stream:
+                    shutil.copyfileobj(file, stream)
+        waiting: list[int] = []
+        with answering(lambda number, frame: waiting.append(number), *TO_END):
+            for staged, place in moves.items():
+                os.replace(staged, place)
+        for number in waiting:
+            signal.raise_signal(number)
 
     def _discard(self):
         for staged in self._staged.values():
             Path(staged).unlink(missing_ok=True)
+
+
+def _place(path):
+    """Where an output goes in the end, behind all links."""
+    return Path(os.path.realpath("/dev/stdout" if path == "-" else path))
+
+
+def _is_stream(path):
+    """Whether this is written to as it is, and not replaced by another file."""
+    return path == "-" or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def _is_same(path, source):
+    try:
+        return os.path.samefile(path, 0 if source == "-" else source)
+    except OSError:
+        return False
 
 
 def write_labels(path, ids, labels, confidence=None):
