@@ -21,16 +21,15 @@ __all__ = ["FAILED", "default_candidates", "named_candidates", "run_candidates"]
 
 # How the note of a candidate begins that found nothing.
 FAILED = "failed"
-# Clusters beyond which candidates have fewer starts.
-MANY_CLUSTERS = 10
+# Clusters up to which candidates need not save time.
+FEW_CLUSTERS = 5
 
 
 def default_candidates(X, n_clusters, tier="fast"):
     """Families and clusterers by name: of different kinds, and cheap on a thousand samples."""
     k = n_clusters
-    # one boundary per pair of clusters is too dear for many, and so are many starts
-    multiway = "pairwise" if k <= 5 else "one-vs-rest"
-    n_init = 5 if k <= MANY_CLUSTERS else 2
+    # for many clusters a boundary for each pair is too dear, and so are many starts
+    multiway, n_init = ("pairwise", 5) if k <= FEW_CLUSTERS else ("one-vs-rest", 2)
     mixture = partial(GaussianMixture, k, reg_covar=ridge_of(X), n_init=(n_init + 1) // 2)
     nearest = partial(kneighbors_graph, n_neighbors=min(10, len(X) - 1), include_self=False)
     least_squares = partial(separatrix.RegularizedLeastSquaresClustering, k)
@@ -45,7 +44,6 @@ def default_candidates(X, n_clusters, tier="fast"):
         "mixture": ("mixture", mixture()),
         "diagonal mixture": ("mixture", mixture(covariance_type="diag")),
         "Ward": ("linkage", AgglomerativeClustering(k)),
-        "Ward on a graph": ("linkage", AgglomerativeClustering(k, connectivity=nearest)),
         "chains": ("chains", GiniLinkage(k)),
         "spectral": ("spectral", spectral(n_neighbors=min(10, len(X)))),
         "volume": ("volume", volume(n_init=n_init)),
@@ -57,6 +55,7 @@ def default_candidates(X, n_clusters, tier="fast"):
         return fast
     return fast | {
         "kernel k-means": ("means", separatrix.KernelKMeans(k)),
+        "Ward on a graph": ("linkage", AgglomerativeClustering(k, connectivity=nearest)),
         "tied mixture": ("mixture", mixture(covariance_type="tied")),
         "spectral, 20 neighbours": ("spectral", spectral(n_neighbors=min(20, len(X)))),
         "volume by bisection": ("volume", volume(multiway="bisection")),

@@ -219,7 +219,7 @@ def compare_clusterings(
         Samples.
     estimators : list of clusterers or dict of str to clusterer, default=None
         Candidates; clones of them are fitted. Those of one class are a family, and pipelines
-        belong to that of their last step. By default twelve of this library and of scikit-learn.
+        belong to that of their last step. By default eleven of this library and of scikit-learn.
     n_clusters : int or None, default=None
         Number of clusters that each is asked for; None leaves it to the estimators. The default
         candidates need one.
@@ -467,7 +467,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_clusters : int or None, default=None
         Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`.
     tier : {"fast", "thorough"}, default="fast"
-        Twelve candidates, about a second on 1,000 samples; or 21, up to a minute on 2,000.
+        Eleven candidates, about a second on 1,000 samples; or 21, up to a minute on 2,000.
     max_samples : int or None, default=None
         Most samples that the candidates see, drawn at random; the others get their labels from
         the nearest of these. None is 1,000 for the fast tier and 2,000 for the thorough one.
