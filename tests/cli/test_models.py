@@ -30,16 +30,6 @@ ABOUT = {
     "share": [0.5, 0.5],
     "deviation": [1.0, 1.0],
 }
-CARD = {
-    "columns": {"a": None, "b": None},
-    "id_column": None,
-    "imputes": False,
-    "features": ["a", "b"],
-    "sizes": [40, 20],
-    "means": [[0.0, 1.0], [2.0, 3.0]],
-    "share": [0.5, 0.5],
-    "deviation": [1.0, 1.0],
-}
 
 
 def pipeline(method="separation", n_clusters=2):
@@ -49,7 +39,7 @@ def pipeline(method="separation", n_clusters=2):
 
 
 def save(path, method="separation", **card):
-    models.save_model(path, pipeline(method), {"method": method, **CARD, **card})
+    models.save_model(path, pipeline(method), {"method": method, **ABOUT, **card})
     return path
 
 
