@@ -323,6 +323,17 @@ def test_candidates_that_fail_are_named_and_not_used(blobs):
         compare_clusterings(blobs[0], [Failing(), Failing()])
 
 
+def test_a_warning_is_no_failure(blobs):
+    class Worried(KMeans):
+        def fit_predict(self, X, y=None):
+            warnings.warn("failed to converge", stacklevel=2)
+            return super().fit_predict(X)
+
+    found = compare_clusterings(blobs[0], [Worried(3), KMeans(3)], random_state=0)
+    assert found.notes[0] == "failed to converge"
+    np.testing.assert_array_equal(found.usable, True)
+
+
 def test_labels_of_a_wrong_shape_fail(blobs):
     class Short(KMeans):
         def fit_predict(self, X, y=None):

@@ -17,10 +17,10 @@ import separatrix
 from separatrix.consensus import ridge_of
 from separatrix.linkage import GiniLinkage
 
-__all__ = ["FAILED", "default_candidates", "named_candidates", "run_candidates"]
+__all__ = ["default_candidates", "have_failed", "named_candidates", "run_candidates"]
 
 # How the note of a candidate begins that found nothing.
-FAILED = "failed"
+FAILED = "failed: "
 # Clusters up to which candidates need not save time.
 FEW_CLUSTERS = 5
 
@@ -125,9 +125,14 @@ def _run(number, estimator, X):
             if n_noise:
                 note = f"{n_noise} samples are noise, here one cluster. {note}".rstrip()
         except Exception as error:  # one that fails should not end the others
-            labels, note = np.zeros(len(X)), f"{FAILED}: {error}"
+            labels, note = np.zeros(len(X)), f"{FAILED}{error}"
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
     return number, labels, time.process_time() - begin, note.split("\n")[0]
+
+
+def have_failed(notes):
+    """Whether each of the candidates that left these notes raised an error."""
+    return np.array([note.startswith(FAILED) for note in notes])
 
 
 def run_candidates(candidates, X, *, n_clusters, n_jobs, rng, on_candidate=None):

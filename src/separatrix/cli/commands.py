@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-UsageError: Any = typer.BadParameter.__base__
+UsageError: Any = typer.BadParameter.__base__  # of click, which typer may bring along
 DEMO = (
     "cluster customers.csv --id-column customer --out labels.csv --report report.html"
     " --model model.skops",

@@ -165,7 +165,7 @@ def compared(comparison):
     is_other = families[:, None] != families
     agrees = (comparison.agreement * is_other).sum(axis=1) / np.maximum(is_other.sum(axis=1), 1)
     rows, notes = [], []
-    for i in np.argsort(-comparison.ranks, kind="stable"):
+    for i in comparison.order:
         counts = np.sort(np.bincount(comparison.labels[i]))[::-1]
         shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts)
         numbers = [f"{comparison.ranks[i]:.2f}", f"{agrees[i]:.2f}", shares]

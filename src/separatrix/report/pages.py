@@ -250,7 +250,7 @@ def comparison_page(comparison, X, feature_names, row_names):
             f"the comparison has labels of {n_labels} rows but X has {n_rows}; pass the rows "
             "that were compared."
         )
-    order = np.argsort(-comparison.ranks, kind="stable")
+    order = comparison.order
     names = [comparison.names[i] for i in order]
     codes = [np.unique(comparison.labels[i], return_inverse=True)[1] for i in order]
     codes = [_matched(one, codes[0]) for one in codes]
@@ -277,13 +277,13 @@ def comparison_page(comparison, X, feature_names, row_names):
 
 def _candidates(comparison):
     """Table of clusterings, the best rank first."""
-    order = np.argsort(-comparison.ranks, kind="stable")
+    order = comparison.order
     remarks = [comparison.notes[i] or "not used" * (not comparison.usable[i]) for i in order]
     return table(
         "The best rank first",
         ("clustering", [comparison.names[i] for i in order]),
         ("family", [comparison.families[i] for i in order]),
-        ("clusters", [len(np.unique(labels)) for labels in comparison.labels[order]]),
+        ("clusters", comparison.n_clusters[order].tolist()),
         ("rank", _decimals(comparison.ranks[order])),
         *((name, _decimals(scores[order])) for name, scores in comparison.scores.items()),
         ("remark", remarks if any(remarks) else None),
