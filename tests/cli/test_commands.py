@@ -33,16 +33,6 @@ def run(*arguments):
     assert stopped.value.code == 0
 
 
-def refused(capfd, *arguments):
-    """The line by which a command is refused."""
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    assert stopped.value.code == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    return line
-
-
 def labels_in(path, delimiter=","):
     with open(path, newline="") as file:
         return np.array([int(row["cluster"]) for row in csv.DictReader(file, delimiter=delimiter)])
@@ -380,17 +370,17 @@ def test_explain_of_many_clusters_in_a_pipe_has_one_line_for_each_feature(tmp_pa
         ("cluster d.csv -k 2 -m separation --set reg={[]:1}", "d.csv: No such file"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(capfd, arguments, said):
-    assert re.match(f"separatrix: {said}", refused(capfd, *arguments.split()))
+def test_wrong_usage_is_told_in_one_line(refused, arguments, said):
+    assert re.match(f"separatrix: {said}", refused(*arguments.split()))
 
 
-def test_compare_refuses_what_cannot_be_reported(tmp_path, table, capfd, monkeypatch):
+def test_compare_refuses_what_cannot_be_reported(tmp_path, table, refused, monkeypatch):
     def fail(*arguments, **named):
         raise ValueError("it cannot")
 
     monkeypatch.setattr(separatrix, "write_report", fail, raising=False)
     options = ["-k", 2, "--methods", "separation", "--report", tmp_path / "r.html"]
-    assert refused(capfd, "compare", table, *options) == "separatrix: report: it cannot"
+    assert refused("compare", table, *options) == "separatrix: report: it cannot"
     assert list(tmp_path.iterdir()) == [table]
 
 

@@ -127,21 +127,11 @@ def test_a_model_that_imputes_takes_missing_values(tmp_path):
     assert first.split(",")[1] == second.split(",")[1]
 
 
-def refused(capfd, *command):
-    """The line by which a command is refused."""
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in command])
-    assert stopped.value.code == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    return line
-
-
-def refused_by_all(capfd, path):
+def refused_by_all(refused, path):
     """The line by which `predict` and `explain` refuse a model; they write nothing."""
     data, out = path.parent / "data.csv", path.parent / "labels.csv"
     data.write_text("a,b\n1,2\n")
-    lines = {refused(capfd, "predict", data, path, "--out", out), refused(capfd, "explain", path)}
+    lines = {refused("predict", data, path, "--out", out), refused("explain", path)}
     assert not out.exists()
     (line,) = lines
     return line
@@ -149,14 +139,14 @@ def refused_by_all(capfd, path):
 
 @pytest.mark.parametrize("name", [*ABOUT, "method", "versions"])
 @pytest.mark.parametrize("value", ["absent", [[None]], {"a": 1}])
-def test_cards_that_lack_or_misstate_are_refused(tmp_path, capfd, name, value):
+def test_cards_that_lack_or_misstate_are_refused(tmp_path, refused, name, value):
     path = save(tmp_path / "model.skops")
     with zipfile.ZipFile(path) as archive:
         card = json.loads(archive.read(models.CARD)) | {name: value}
     if value == "absent":
         del card[name]
     repacked(path, {models.CARD: json.dumps(card).encode()})
-    assert f"lacks or misstates {name};" in refused_by_all(capfd, path)
+    assert f"lacks or misstates {name};" in refused_by_all(refused, path)
 
 
 def replaced(path, content):
@@ -166,9 +156,9 @@ def replaced(path, content):
 
 
 @pytest.mark.parametrize("content", [{}, [1], Pipeline([("scale", StandardScaler().fit(X))])])
-def test_models_that_are_no_pipeline_to_a_clusterer_are_refused(tmp_path, capfd, content):
+def test_models_that_are_no_pipeline_to_a_clusterer_are_refused(tmp_path, refused, content):
     path = replaced(save(tmp_path / "model.skops"), content)
-    assert "no pipeline to a clusterer" in refused_by_all(capfd, path)
+    assert "no pipeline to a clusterer" in refused_by_all(refused, path)
 
 
 def test_no_search_tree_is_stored_or_loaded(tmp_path):
@@ -188,7 +178,7 @@ def test_estimators_that_no_model_holds_are_refused(tmp_path):
         models.load_model(replaced(save(tmp_path / "model.skops"), foreign))
 
 
-def test_indices_that_were_changed_are_refused(tmp_path, capfd):
+def test_indices_that_were_changed_are_refused(tmp_path, refused):
     outside = 2**30
     for method in ("auto", "volume"):
         path, changed = save(tmp_path / "model.skops", method), pipeline(method)
@@ -201,7 +191,7 @@ def test_indices_that_were_changed_are_refused(tmp_path, capfd):
         replaced(path, changed)
         (tmp_path / "data.csv").write_text("a,b\n1,2\n")
         command = ["predict", tmp_path / "data.csv", path, "--out", tmp_path / "labels.csv"]
-        assert str(path) in refused(capfd, *command)
+        assert str(path) in refused(*command)
         assert not (tmp_path / "labels.csv").exists()
 
 
@@ -233,16 +223,16 @@ def test_other_versions_are_told(tmp_path, monkeypatch, capfd):
             assert line.startswith(f"separatrix: note: {path}: saved by {name}")
 
 
-def test_models_that_could_not_be_loaded_are_not_saved(tmp_path, capfd):
+def test_models_that_could_not_be_loaded_are_not_saved(tmp_path, refused):
     pytest.importorskip("faiss")
     (tmp_path / "data.csv").write_text("\n".join(["a,b", *(f"{a},{b}" for a, b in X)]) + "\n")
     outputs = ["--out", tmp_path / "labels.csv", "--model", tmp_path / "model.skops"]
     options = ["-k", 2, "-m", "volume", "--set", "neighbors=approximate", *outputs]
-    assert "cannot be saved" in refused(capfd, "cluster", tmp_path / "data.csv", *options)
+    assert "cannot be saved" in refused("cluster", tmp_path / "data.csv", *options)
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
-def test_names_in_a_model_do_not_steer_the_terminal(tmp_path, capfd):
+def test_names_in_a_model_do_not_steer_the_terminal(tmp_path, capfd, refused):
     features = ["\x1b]0;title\x07", "\u202e\x9b2J"]
     path = save(tmp_path / "model.skops", "kernel-kmeans", features=features)
     capfd.readouterr()
@@ -252,7 +242,7 @@ def test_names_in_a_model_do_not_steer_the_terminal(tmp_path, capfd):
     assert r"\x1b]0;title\x07" in shown
     assert r"\u202e\x9b2J" in shown
     assert all(one.isprintable() or one == "\n" for one in shown)
-    line = refused(capfd, "explain", "\x1b[31m.skops")
+    line = refused("explain", "\x1b[31m.skops")
     assert r"\x1b[31m.skops" in line
 
 

@@ -23,16 +23,6 @@ CLUSTER = [*PROGRAM, "cluster", "data.csv", "-k", "2", "-m", "separation"]
 unix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
 
 
-def refused(capfd, *command):
-    """The line by which a command is refused."""
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in command])
-    assert stopped.value.code == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    return line
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The working folder, with a table in it."""
@@ -138,7 +128,7 @@ def test_standard_output_that_takes_nothing(folder):
     assert {path.name for path in folder.iterdir()} == {"data.csv", "model.skops", "report.html"}
 
 
-def test_inputs_are_not_overwritten(folder, capfd, monkeypatch):
+def test_inputs_are_not_overwritten(folder, refused, monkeypatch):
     cluster("--out", "labels.csv", "--model", "model.skops")
     (folder / "link.csv").hardlink_to(folder / "data.csv")
     (folder / "model").symlink_to("model.skops")
@@ -150,7 +140,7 @@ def test_inputs_are_not_overwritten(folder, capfd, monkeypatch):
         "compare data.csv -k 2 --report data.csv",
     ):
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
-        assert "would overwrite the input" in refused(capfd, *command.split())
+        assert "would overwrite the input" in refused(*command.split())
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     with open("data.csv") as data:
         command = [*PROGRAM, "predict", "-", "model.skops", "--out", "data.csv"]
@@ -163,8 +153,8 @@ def test_inputs_are_not_overwritten(folder, capfd, monkeypatch):
     [("--out", ".csv or .tsv or .parquet"), ("--report", ".html"), ("--model", ".skops")],
 )
 @pytest.mark.parametrize("name", ["x.xlsx", "x.csv.gz", "x.npz", "x.pdf"])
-def test_endings_that_say_something_else_are_refused(folder, capfd, option, known, name):
-    line = refused(capfd, "cluster", "data.csv", "-k", 2, "-m", "separation", option, name)
+def test_endings_that_say_something_else_are_refused(folder, refused, option, known, name):
+    line = refused("cluster", "data.csv", "-k", 2, "-m", "separation", option, name)
     assert line.startswith(f"separatrix: {name}: ")
     assert line.endswith(f"name it {known}")
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
@@ -180,11 +170,11 @@ def test_endings_in_capitals_and_none_at_all(folder):
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
 
 
-def test_standard_output_takes_one_thing(folder, capfd):
+def test_standard_output_takes_one_thing(folder, capfd, refused):
     method = ["data.csv", "-k", 2, "-m", "separation"]
-    assert "two outputs" in refused(capfd, "cluster", *method, "--report", "-")  # labels too
-    assert "two outputs" in refused(capfd, "cluster", *method, "--out", "-", "--model", "-")
-    assert "name a file" in refused(capfd, "compare", "data.csv", "-k", 2, "--report", "-")
+    assert "two outputs" in refused("cluster", *method, "--report", "-")  # labels too
+    assert "two outputs" in refused("cluster", *method, "--out", "-", "--model", "-")
+    assert "name a file" in refused("compare", "data.csv", "-k", 2, "--report", "-")
     cluster("--out", "", "--report", "-")
     assert capfd.readouterr().out.startswith("<!doctype html>")
 
