@@ -9,14 +9,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix import graphs
-from separatrix.graphs import (
-    check_similarity,
-    components,
-    degrees,
-    laplacian,
-    similarity_graph,
-)
+from separatrix.similarity import graphs as graphs
+from separatrix.similarity import neighbors as search
+from separatrix.similarity.graphs import check_similarity, similarity_graph
+from separatrix.similarity.laplacians import components, degrees, laplacian
 
 AFFINITIES = ["rbf", "cosine", "local"]
 GRAPHS = ["full", "union", "mutual"]
@@ -404,9 +400,9 @@ class TestApproximateNeighbors:
     def test_loops_equal_plain_numpy(self):
         X = samples(50, 7).astype(np.float32)
         neighbors = np.random.default_rng(0).permuted(np.tile(np.arange(50), (50, 1)), axis=1)
-        neighbors = neighbors[graphs.other_than_self(neighbors)].reshape(50, 49)[:, :3]
+        neighbors = neighbors[search.other_than_self(neighbors)].reshape(50, 49)[:, :3]
         neighbors = neighbors.astype(np.int32)
-        links = graphs.with_reverse(neighbors)
+        links = search.with_reverse(neighbors)
         for row in range(50):
             into = np.argwhere(row == neighbors.T)[:3, 1]
             np.testing.assert_array_equal(links[row, :3], neighbors[row])
@@ -416,7 +412,7 @@ class TestApproximateNeighbors:
         kept = np.take_along_axis(squares, neighbors, axis=1)
         order = np.argsort(kept, axis=1)
         found, kept = (np.take_along_axis(a, order, axis=1) for a in (neighbors, kept))
-        graphs.try_neighbors_of_neighbors(X, links, found, kept)
+        search.try_neighbors_of_neighbors(X, links, found, kept)
         for row in range(50):
             steps = links[row][links[row] >= 0]
             reached = set(neighbors[row]) | set(steps) | set(links[steps].ravel())

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix import labellings
-from separatrix.criteria.margin_distribution_machine import KernelSpace
-from separatrix.labellings import Band, Candidates, Machine, aligned, signs_of, solve_saddle
-from separatrix.links import Links
+from separatrix.labels.links import Links
+from separatrix.labels.numbering import aligned
 from separatrix.result import Iterations
+from separatrix.solvers import label_mixtures as labellings
+from separatrix.solvers.label_mixtures import Band, Candidates, Machine, signs_of, solve_saddle
+from separatrix.solvers.margin_distribution import KernelSpace
 
 GRID = [(1.0, 0.5, 0.2), (100.0, 0.2, 0.6), (10.0, 1.0, 0.0), (10.0,), (1000.0,)]
 MACHINES = [Machine(*parameters) for parameters in GRID]

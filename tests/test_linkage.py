@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from separatrix.linkage import GiniLinkage, gini_index, shortest_links
+from separatrix.selection.linkage import GiniLinkage, gini_index, shortest_links
 
 
 def test_links_are_a_shortest_tree():

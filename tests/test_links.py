@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix import links as links_module
-from separatrix.links import Links, linked_labels, linked_signs
+from separatrix.labels import links as links_module
+from separatrix.labels.links import Links, linked_labels, linked_signs
 
 
 def random_pairs(rng, n_samples, n_pairs):

@@ -7,8 +7,8 @@ from scipy.linalg import solve_triangular
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.spatial import cKDTree
 
-from separatrix import multilevel
-from separatrix.multilevel import GraphHierarchy
+from separatrix.similarity import multigrid as multilevel
+from separatrix.similarity.multigrid import GraphHierarchy
 
 
 def neighbour_graph(n_nodes, n_features=2, n_neighbors=10, seed=0):

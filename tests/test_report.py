@@ -37,10 +37,10 @@ from separatrix import (
     MaximumMarginClustering,
     MaximumVolumeClustering,
 )
-from separatrix.consensus import APART, agreement_words
 from separatrix.metrics import separation_probability_score
 from separatrix.report import pages, write_report
-from separatrix.selection import Comparison
+from separatrix.selection.comparison import Comparison
+from separatrix.selection.consensus import APART, agreement_words
 
 CLUSTERERS = [
     getattr(separatrix, name)

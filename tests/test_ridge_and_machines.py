@@ -8,8 +8,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC, SVR
 
-from separatrix.machines import NewtonMachine, SplitMachine, SquareMachine, machines_of
-from separatrix.ridge import FeatureRidge, KernelRidge
+from separatrix.solvers.ridge import FeatureRidge, KernelRidge
+from separatrix.solvers.svm import NewtonMachine, SplitMachine, SquareMachine, machines_of
 
 EPSILON = 0.05
 STRENGTHS = [1e-3, 0.1, 1.0, 10.0, 1000.0]

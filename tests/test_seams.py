@@ -13,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import separatrix.chunks
-import separatrix.moments
-import separatrix.partition
-import separatrix.starts
+import separatrix.data.chunks
+import separatrix.data.moments
+import separatrix.data.sampling
+import separatrix.estimators.kernel_features
+import separatrix.models.partition
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
-from separatrix.criteria import minimax
-from separatrix.starts import kmeans_start
+from separatrix.models.starts import kmeans_start
+from separatrix.solvers import minimax_sides as minimax
 
 SOLVERS = ["mpm", "gep", "eig"]
 
@@ -43,7 +44,7 @@ def seen(monkeypatch):
     for name in ("_move_chunk", "moments_of_chunk"):
         homes = [
             module
-            for module in (separatrix.partition, separatrix.moments)
+            for module in (separatrix.models.partition, separatrix.data.moments)
             if hasattr(module, name)
         ]
         original = getattr(homes[0], name)
@@ -60,7 +61,7 @@ def seen(monkeypatch):
 @pytest.fixture
 def small_samples(monkeypatch):
     """Starts are found on forty rows."""
-    for module in (separatrix.starts, separatrix.features):
+    for module in (separatrix.data.sampling, separatrix.estimators.kernel_features):
         monkeypatch.setattr(module, "SAMPLE_SIZE", 40)
 
 
@@ -188,7 +189,7 @@ def test_chunks_of_rows_equal_the_whole(solver, n_clusters, X, weight, seen, mon
     expected.fit(X, sample_weight=weight)
     seen.clear()
     with monkeypatch.context() as patch:
-        patch.setattr(separatrix.chunks, "CHUNK_SIZE", 25)
+        patch.setattr(separatrix.data.chunks, "CHUNK_SIZE", 25)
         model = MaximinSeparationClustering(n_clusters, solver=solver)
         model.fit(X, sample_weight=weight)
         scores = model.decision_function(X)

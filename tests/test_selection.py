@@ -21,12 +21,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from separatrix import consensus, selection
-from separatrix.candidates import default_candidates, named_candidates, run_candidates
 from separatrix.criteria.volume import MaximumVolumeClustering
-from separatrix.graphs import similarity_graph
-from separatrix.linkage import chained_labels
-from separatrix.selection import AutoClustering, Comparison, compare_clusterings
+from separatrix.selection import auto as selection
+from separatrix.selection import consensus, number_of_clusters, validity
+from separatrix.selection.auto import AutoClustering
+from separatrix.selection.candidates import default_candidates, named_candidates, run_candidates
+from separatrix.selection.comparison import Comparison, compare_clusterings
+from separatrix.selection.linkage import chained_labels
+from separatrix.similarity.graphs import similarity_graph
 
 CENTERS = [[0, 0], [0, 9], [9, 0]]
 
@@ -44,9 +46,12 @@ def fitted(blobs):
 # --- scores -------------------------------------------------------------------------------------
 
 
+HOMES = {"AutoClustering": "auto", "Comparison": "comparison", "compare_clusterings": "comparison"}
+
+
 def test_scores_are_what_they_are_called():
     X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=1)
-    found = consensus.scores_of(X, [y], np.random.RandomState(0))
+    found = validity.scores_of(X, [y], np.random.RandomState(0))
     neighbors, modularity, cut, likelihood, _ = (found[name][0] for name in found)
     halves = np.array_split(np.random.RandomState(0).permutation(60), 2)
     agree = [
@@ -60,7 +65,7 @@ def test_scores_are_what_they_are_called():
     assert modularity == pytest.approx((expected * together).sum() / W.sum())
     lost = [W[y == c][:, y != c].sum() / W[y == c].sum() for c in range(3)]
     assert cut == pytest.approx(-sum(lost))
-    ridge = consensus.RIDGE * X.var(axis=0).mean() * np.eye(2)
+    ridge = validity.RIDGE * X.var(axis=0).mean() * np.eye(2)
     density = [
         multivariate_normal(X[y == c].mean(axis=0), np.cov(X[y == c].T, ddof=0) + ridge).logpdf(
             X[y == c]
@@ -74,7 +79,7 @@ def test_scores_are_what_they_are_called():
 def test_scores_do_not_depend_on_the_numbering():
     X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=1)
     numbered = [y, np.array([2, 0, 1])[y]]
-    scores = consensus.scores_of(X, numbered, np.random.RandomState(0))
+    scores = validity.scores_of(X, numbered, np.random.RandomState(0))
     for name, (a, b) in scores.items():
         assert a == pytest.approx(b, abs=1e-9), name
 
@@ -90,8 +95,8 @@ def test_gap_is_the_distance_of_clusters_in_their_own_steps(distance):
     longest = min(
         minimum_spanning_tree(squareform(pdist(part))).max() for part in (X[:30], X[30:])
     )
-    found = consensus.gap_between(y, consensus.links_of(X))
-    ends, _ = consensus.links_of(X)
+    found = validity.gap_between(y, validity.links_of(X))
+    ends, _ = validity.links_of(X)
     apart = (y[ends[:, 0]] != y[ends[:, 1]]).sum() == 1
     assert found == pytest.approx(between / longest if apart else 0.0)
     assert (found > 1) == (distance > 1)
@@ -99,15 +104,15 @@ def test_gap_is_the_distance_of_clusters_in_their_own_steps(distance):
 
 def test_gap_of_special_clusterings():
     X = np.array([[0.0], [0.0], [1.0], [1.0], [5.0], [5.0]])
-    links = consensus.links_of(X)
-    assert consensus.gap_between(np.zeros(6, int), links) == 0
-    assert consensus.gap_between(np.array([0, 0, 1, 1, 2, 2]), links) == np.inf
-    assert consensus.gap_between(np.array([0, 0, 0, 0, 1, 1]), links) == np.inf
-    assert consensus.gap_between(np.array([0, 0, 1, 1, 0, 0]), links) == 0  # 0 is in two pieces
-    assert np.isnan(consensus.gap_between(np.zeros(6, int), None))
+    links = validity.links_of(X)
+    assert validity.gap_between(np.zeros(6, int), links) == 0
+    assert validity.gap_between(np.array([0, 0, 1, 1, 2, 2]), links) == np.inf
+    assert validity.gap_between(np.array([0, 0, 0, 0, 1, 1]), links) == np.inf
+    assert validity.gap_between(np.array([0, 0, 1, 1, 0, 0]), links) == 0  # 0 is in two pieces
+    assert np.isnan(validity.gap_between(np.zeros(6, int), None))
     many = np.vstack([np.arange(30.0)[:, None], [[90.0], [90.1]]])
     few = np.repeat([0, 1], [30, 2])  # a pair is no cluster beside thirty
-    assert consensus.gap_between(few, consensus.links_of(many)) == 0
+    assert validity.gap_between(few, validity.links_of(many)) == 0
 
 
 def test_few_methods_may_find_clusters_that_lie_apart():
@@ -130,10 +135,10 @@ def test_chance_makes_gaps(n_samples, n_clusters):
     rng = np.random.default_rng(0)
     gaps = []
     for X in rng.random((100, n_samples, 1)):
-        links = consensus.links_of(X)
-        gaps.append(consensus.gap_between(chained_labels(links[0], n_clusters), links))
+        links = validity.links_of(X)
+        gaps.append(validity.gap_between(chained_labels(links[0], n_clusters), links))
     assert np.mean(np.greater(gaps, 1)) > 0.2
-    assert np.mean(gaps > consensus.chance_gap(n_samples, n_clusters)) < 0.1
+    assert np.mean(gaps > validity.chance_gap(n_samples, n_clusters)) < 0.1
 
 
 @pytest.mark.parametrize("n_clusters", [2, None])
@@ -146,9 +151,9 @@ def test_no_structure_is_not_called_strong(n_clusters):
 
 
 def test_degenerate_clusterings():
-    assert consensus.is_degenerate(np.zeros(10, int), 2)
-    assert consensus.is_degenerate(np.array([0] * 99 + [1]), 2)  # less than a twentieth of 50
-    assert not consensus.is_degenerate(np.array([0] * 97 + [1] * 3), 2)
+    assert validity.is_degenerate(np.zeros(10, int), 2)
+    assert validity.is_degenerate(np.array([0] * 99 + [1]), 2)  # less than a twentieth of 50
+    assert not validity.is_degenerate(np.array([0] * 97 + [1] * 3), 2)
 
 
 # --- agreement and votes ------------------------------------------------------------------------
@@ -190,7 +195,7 @@ def test_support_is_the_mean_over_other_families():
 
 
 def test_kinds_of_evidence_count_alike():
-    rows = dict.fromkeys(consensus.SCORES, np.zeros(3))
+    rows = dict.fromkeys(validity.SCORES, np.zeros(3))
     rows |= {"neighbors": [1, 2, 3], "modularity": [1, 3, 2], "likelihood": [3, 1, 2]}
     rows = {name: np.asarray(row, dtype=float) for name, row in rows.items()}
     found = consensus.mean_ranks(rows, np.ones(3, dtype=bool))
@@ -213,7 +218,7 @@ def test_words_cover_all_agreements_in_order():
 
 
 def test_a_copy_of_a_candidate_in_its_family_changes_no_other_weight():
-    scores = dict(zip(consensus.SCORES, np.random.default_rng(0).normal(size=(6, 3)), strict=True))
+    scores = dict(zip(validity.SCORES, np.random.default_rng(0).normal(size=(6, 3)), strict=True))
     ranks = consensus.mean_ranks({**scores, "gap": np.zeros(3)}, np.ones(3, dtype=bool))
     weights = consensus.family_weights(["a", "b", "c"])
     np.testing.assert_allclose(weights, 1 / 3)
@@ -274,7 +279,7 @@ def test_comparison_holds_what_the_candidates_find(blobs):
     assert found.names == ["k-means", "volume"]
     assert found.families == ["KMeans", "MaximumVolumeClustering"]
     assert found.labels.shape == (2, len(X))
-    assert set(found.scores) == set(consensus.SCORES)
+    assert set(found.scores) == set(validity.SCORES)
     assert seen == [("k-means", 1, 2), ("volume", 2, 2)]
     table = str(found)
     assert all(name in table for name in [*found.names, *found.scores, "agreement"])
@@ -453,7 +458,7 @@ def test_sklearn_check(estimator, check):
     ],
 )
 def test_docstrings_follow_numpydoc(name):
-    errors = validate(f"separatrix.selection.{name}")["errors"]
+    errors = validate(f"separatrix.selection.{HOMES[name.split('.')[0]]}.{name}")["errors"]
     assert [e for e in errors if e[0] not in {"ES01", "SA01", "EX01", "RT02"}] == []
 
 
@@ -535,9 +540,9 @@ def test_most_isolated_clusters_are_counted():
     angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     ring = np.column_stack([np.cos(angle), np.sin(angle)])
     rings = np.vstack([ring, 2 * ring, 3 * ring])
-    assert selection.most_isolated(rings, [2, 3, 4, 5]) == 3
-    assert selection.most_isolated(rings, [2]) == 2
-    assert selection.most_isolated(ring, [2, 3]) is None
+    assert number_of_clusters.most_isolated(rings, [2, 3, 4, 5]) == 3
+    assert number_of_clusters.most_isolated(rings, [2]) == 2
+    assert number_of_clusters.most_isolated(ring, [2, 3]) is None
     assert AutoClustering(max_clusters=5).fit(rings).n_clusters_ == 3
 
 

@@ -9,8 +9,9 @@ from scipy.linalg import null_space
 from scipy.sparse import csgraph
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.forms import MATRICES, Spectrum, form_of
-from separatrix.sphere import minimize_on_sphere, second_minimum_on_sphere
+from separatrix.similarity.quadratic_forms import MATRICES, form_of
+from separatrix.similarity.spectra import Spectrum
+from separatrix.solvers.sphere import minimize_on_sphere, second_minimum_on_sphere
 
 
 def cost(values, targets, x):

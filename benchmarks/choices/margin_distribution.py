@@ -29,9 +29,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from separatrix import LabelGenerationMarginClustering, OptimalMarginDistributionClustering
-from separatrix.criteria.margin_distribution_machine import KernelSpace
-from separatrix.labellings import Band, alternate, consensus, signs_of, vote
-from separatrix.links import Links
+from separatrix.labels.links import Links
+from separatrix.solvers.label_mixtures import Band, alternate, consensus, signs_of, vote
+from separatrix.solvers.margin_distribution import KernelSpace
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from data import load, pair

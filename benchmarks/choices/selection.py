@@ -35,8 +35,8 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-from separatrix.consensus import APART, WORDS
-from separatrix.selection import AutoClustering
+from separatrix.selection.auto import AutoClustering
+from separatrix.selection.consensus import APART, WORDS
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from data import load, without_constant_features

@@ -391,7 +391,7 @@ def print_figures(name, label, values):
 
 def spectral_error(task):
     """Error of the estimator's start by normalised cut."""
-    from separatrix.starts import spectral_start
+    from separatrix.models.starts import spectral_start
 
     rule = spectral_start(task.X, None, 2, np.random.RandomState(0))
     return task.error(rule.labels(task.X))

@@ -18,11 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import MaximinSeparationClustering
-from separatrix.metrics import (
-    clustering_accuracy,
-    clustering_error,
-    separation_probability_score,
-)
+from separatrix.metrics import clustering_accuracy, clustering_error, separation_probability_score
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load, pair, to_unit_range, without_constant_features

@@ -23,12 +23,15 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler, normalize
 
 from separatrix import MaximumVolumeClustering
-from separatrix.criteria.volume import RHO, run_sqp
 from separatrix.datasets import make_two_circles, make_two_gaussians, make_two_moons
-from separatrix.forms import Spectrum, form_of
-from separatrix.graphs import laplacian, similarity_graph
+from separatrix.estimators.graph import RHO
 from separatrix.metrics import clustering_error
-from separatrix.responders import cut_signs
+from separatrix.similarity.graphs import similarity_graph
+from separatrix.similarity.laplacians import laplacian
+from separatrix.similarity.quadratic_forms import form_of
+from separatrix.similarity.spectra import Spectrum
+from separatrix.solvers.responses import cut_signs
+from separatrix.solvers.volume_sqp import run_sqp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load, pair

@@ -33,8 +33,9 @@ from separatrix import (
     OptimalMarginDistributionClustering,
 )
 from separatrix._sklearn import one_blas_thread
-from separatrix.criteria.margin_distribution import mirror_descent
-from separatrix.labellings import (
+from separatrix.labels.links import Links
+from separatrix.metrics import balanced_clustering_error, clustering_accuracy
+from separatrix.solvers.label_mixtures import (
     Band,
     Machine,
     ascent_starts,
@@ -43,8 +44,7 @@ from separatrix.labellings import (
     signs_of,
     solve_saddle,
 )
-from separatrix.links import Links
-from separatrix.metrics import balanced_clustering_error, clustering_accuracy
+from separatrix.solvers.mirror_descent import mirror_descent
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load, pair, to_unit_range

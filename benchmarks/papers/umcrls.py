@@ -22,15 +22,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.mixture import GaussianMixture
 
 from separatrix import RegularizedLeastSquaresClustering
-from separatrix.criteria.least_squares import (
-    N_SHAKES,
-    Sizes,
-    _shake,
-    hat_matrix,
-    random_labels,
-    solve_flips,
-    sums_of,
-)
+from separatrix.labels.sizes import Sizes
+from separatrix.solvers.flips import N_SHAKES, _shake, random_labels, solve_flips, sums_of
+from separatrix.solvers.hat_matrix import hat_matrix
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load

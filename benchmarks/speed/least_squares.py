@@ -24,16 +24,11 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from separatrix import RegularizedLeastSquaresClustering
-from separatrix.criteria.least_squares import (
-    N_SHAKES,
-    Sizes,
-    _shake,
-    hat_matrix,
-    random_labels,
-    sums_of,
-)
-from separatrix.features import resolved_gamma
-from separatrix.kernels import kernel_matrix
+from separatrix.labels.sizes import Sizes
+from separatrix.similarity.bandwidths import resolved_gamma
+from separatrix.similarity.kernels import kernel_matrix
+from separatrix.solvers.flips import N_SHAKES, _shake, random_labels, sums_of
+from separatrix.solvers.hat_matrix import hat_matrix
 
 # What the project promises; `make speed` prints the measured ratios beside these.
 EXACT_LIMIT = 3.0

@@ -11,12 +11,9 @@ import time
 import numpy as np
 from sklearn.metrics import pairwise_distances
 
-from separatrix.criteria.semidefinite import (
-    generalized_kernel,
-    solve_generalized_margin,
-    solve_semidefinite_margin,
-)
-from separatrix.criteria.volume_hard import solve_hard_volume
+from separatrix.criteria.generalized_margin import generalized_kernel, solve_generalized_margin
+from separatrix.criteria.hard_volume import solve_hard_volume
+from separatrix.criteria.semidefinite_margin import solve_semidefinite_margin
 from separatrix.datasets import make_two_moons
 
 # What the project promises; `make speed` prints the measured figures beside these.

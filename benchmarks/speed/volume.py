@@ -16,8 +16,8 @@ from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs, make_moons
 
 from separatrix import MaximumVolumeClustering
-from separatrix.graphs import similarity_graph
 from separatrix.metrics import clustering_error
+from separatrix.similarity.graphs import similarity_graph
 
 # What the project promises; `make speed` prints the measured ratios beside these.
 TIME_LIMIT, GIGABYTES, MINUTES = 0.6, 1.2, 10

@@ -1,50 +1,59 @@
 """Discriminative clustering: clusters found by the boundary between them."""
 
 import importlib
+from typing import NamedTuple
 
 __version__ = "0.1.0.dev0"
 
+
+class _Public(NamedTuple):
+    """Where a public name is defined, and what the command line, files and reports call it."""
+
+    home: str
+    short_name: str | None = None
+
+
 # The registry. Public names are resolved on first use (PEP 562), so importing the package
 # loads neither numba nor any criterion. Common tests, benchmarks and the command line
-# iterate `__all__`: a new criterion is one line here.
-_HOMES = {
-    "ApproximateVolumeRegularization": "criteria.volume_regularization",
-    "AutoClustering": "selection",
-    "CuttingPlaneMarginClustering": "criteria.cutting_plane",
-    "DiscriminativeKMeans": "classics.discriminative_kmeans",
-    "GeneralizedMarginClustering": "criteria.semidefinite",
-    "HardMaximumVolumeClustering": "criteria.volume_hard",
-    "KernelKMeans": "classics.kernel_kmeans",
-    "LDAKMeans": "classics.lda_kmeans",
-    "LabelGenerationMarginClustering": "criteria.label_generation",
-    "MaximinSeparationClustering": "criteria.separation",
-    "MaximumMarginClustering": "criteria.margin",
-    "MaximumVolumeClustering": "criteria.volume",
-    "MinimaxProbabilityMachine": "criteria.minimax",
-    "OptimalMarginDistributionClustering": "criteria.margin_distribution",
-    "OptimalMarginDistributionMachine": "criteria.margin_distribution_machine",
-    "RegularizedLeastSquaresClustering": "criteria.least_squares",
-    "SemidefiniteMarginClustering": "criteria.semidefinite",
-    "SquaredLossMutualInformationClustering": "classics.mutual_information",
-    "compare_clusterings": "selection",
-    "datasets": None,
-    "metrics": None,
-    "plots": None,
-    "segment_image": "images",
-    "stability": None,
-    "write_report": "report",
+# iterate it: a new criterion is one line here.
+_REGISTRY = {
+    "ApproximateVolumeRegularization": _Public("classifiers.volume_regularization"),
+    "AutoClustering": _Public("selection.auto", "auto"),
+    "CuttingPlaneMarginClustering": _Public("criteria.cutting_plane", "cutting-plane"),
+    "DiscriminativeKMeans": _Public("classics.discriminative_kmeans", "discriminative-kmeans"),
+    "GeneralizedMarginClustering": _Public("criteria.generalized_margin", "generalized-margin"),
+    "HardMaximumVolumeClustering": _Public("criteria.hard_volume", "hard-volume"),
+    "KernelKMeans": _Public("classics.kernel_kmeans", "kernel-kmeans"),
+    "LDAKMeans": _Public("classics.lda_kmeans", "lda-kmeans"),
+    "LabelGenerationMarginClustering": _Public("criteria.label_generation", "label-generation"),
+    "MaximinSeparationClustering": _Public("criteria.separation", "separation"),
+    "MaximumMarginClustering": _Public("criteria.margin", "margin"),
+    "MaximumVolumeClustering": _Public("criteria.volume", "volume"),
+    "MinimaxProbabilityMachine": _Public("classifiers.minimax"),
+    "OptimalMarginDistributionClustering": _Public(
+        "criteria.margin_distribution", "margin-distribution"
+    ),
+    "OptimalMarginDistributionMachine": _Public("classifiers.margin_distribution"),
+    "RegularizedLeastSquaresClustering": _Public("criteria.least_squares", "least-squares"),
+    "SemidefiniteMarginClustering": _Public("criteria.semidefinite_margin", "semidefinite-margin"),
+    "SquaredLossMutualInformationClustering": _Public(
+        "classics.mutual_information", "mutual-information"
+    ),
+    "compare_clusterings": _Public("selection.comparison"),
+    "segment_image": _Public("images"),
+    "write_report": _Public("report"),
 }
+_MODULES = ("datasets", "metrics", "plots", "stability")
 
-__all__ = sorted(_HOMES)
+__all__ = sorted([*_REGISTRY, *_MODULES])
 
 
 def __getattr__(name):
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _HOMES[name]
-    if home is None:
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    if name not in _REGISTRY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_REGISTRY[name].home}"), name)
 
 
 def __dir__():

@@ -6,13 +6,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import check_array, check_random_state
 
-from separatrix.chunks import beside, is_dask
-from separatrix.criteria.minimax import (
-    MomentProblem,
-    Sides,
-    pairwise_kappa,
-    separation_probability,
-)
+from separatrix.data.chunks import beside, is_dask
+from separatrix.solvers.minimax import separation_probability
+from separatrix.solvers.minimax_sides import MomentProblem, Sides, pairwise_kappa
 
 __all__ = [
     "balanced_clustering_error",
@@ -550,7 +546,7 @@ def _labelled(X, labels, reg, sample_weight):
         raise ValueError(f"reg={reg} is negative: pass 0 or more.")
     clusters, codes = np.unique(_one_per_sample(labels, "labels"), return_inverse=True)
     if is_dask(X):
-        from separatrix.distributed import validate_dask
+        from separatrix.data.dask_arrays import validate_dask
 
         X = validate_dask(X)
     else:

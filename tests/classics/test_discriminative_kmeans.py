@@ -9,9 +9,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.classics import discriminative_kmeans
 from separatrix.classics.discriminative_kmeans import DiscriminativeKMeans
 from separatrix.classics.kernel_kmeans import KernelKMeans
+from separatrix.estimators import means
 
 
 def samples(seed, n=60, d=4, n_groups=3):
@@ -118,7 +118,7 @@ def test_many_features_go_through_few(convert, offset, monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 50)) + 2 * (np.arange(30)[:, None] % 2)
     X = convert(X + offset)
     whole = DiscriminativeKMeans(3).fit(X)
-    monkeypatch.setattr(discriminative_kmeans, "WIDE", 10)
+    monkeypatch.setattr(means, "WIDE", 10)
     few = DiscriminativeKMeans(3).fit(X)
     np.testing.assert_array_equal(few.labels_, whole.labels_)
     assert few.objective_ == pytest.approx(whole.objective_, rel=1e-4)
@@ -128,7 +128,7 @@ def test_many_features_go_through_few(convert, offset, monkeypatch):
 def test_more_kernel_features_than_a_wide_matrix_has_stay_as_they_are(monkeypatch):
     X = samples(0)
     model = DiscriminativeKMeans(3, kernel="rbf").fit(X)
-    monkeypatch.setattr(discriminative_kmeans, "WIDE", 10)
+    monkeypatch.setattr(means, "WIDE", 10)
     np.testing.assert_array_equal(
         DiscriminativeKMeans(3, kernel="rbf").fit(X).labels_, model.labels_
     )

@@ -11,8 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from separatrix.classics.kernel_kmeans import KernelKMeans
-from separatrix.classics.lloyd import Means
-from separatrix.multiway import Boundaries
+from separatrix.models.boundaries import Boundaries
+from separatrix.solvers.lloyd import Means
 
 KERNELS = [
     {"kernel": "linear"},

@@ -8,9 +8,10 @@ from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.classics import information_estimate, mutual_information
-from separatrix.classics.information_estimate import least_squares_mutual_information, ratio_fits
+from separatrix.classics import mutual_information
 from separatrix.classics.mutual_information import SquaredLossMutualInformationClustering
+from separatrix.solvers import information_estimate
+from separatrix.solvers.information_estimate import least_squares_mutual_information, ratio_fits
 
 GAMMA = 0.3
 

@@ -266,7 +266,7 @@ def test_compare_tells_what_went_wrong(table, capfd, monkeypatch):
 def test_methods_lists_every_clusterer(capfd):
     run("methods")
     shown = capfd.readouterr().out
-    names = [name for name in separatrix._HOMES if isinstance(getattr(separatrix, name), type)]
+    names = [name for name in separatrix._REGISTRY if isinstance(getattr(separatrix, name), type)]
     clusterers = [getattr(separatrix, name) for name in names]
     clusterers = [found for found in clusterers if issubclass(found, ClusterMixin)]
     listed = [line for line in shown.splitlines() if re.match(r"[a-z]", line)]

@@ -162,7 +162,7 @@ def test_models_that_are_no_pipeline_to_a_clusterer_are_refused(tmp_path, refuse
 
 
 def test_no_search_tree_is_stored_or_loaded(tmp_path):
-    for method in ("auto", "volume", "volume-hard", "mutual-information"):
+    for method in ("auto", "volume", "hard-volume", "mutual-information"):
         path, whole = save(tmp_path / "model.skops", method), pipeline(method)
         with zipfile.ZipFile(path) as archive:
             assert b"KDTree" not in archive.read("schema.json")

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
-from separatrix.links import Links
+from separatrix.labels.links import Links
 
 ESTIMATORS = [
     estimator

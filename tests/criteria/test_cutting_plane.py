@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
-import separatrix.starts
+import separatrix.data.sampling
 from separatrix.criteria import cutting_plane
 from separatrix.criteria.cutting_plane import (
     CuttingPlaneMarginClustering,
@@ -420,7 +420,7 @@ def test_labels_from_a_sample_are_near_those_of_all(n_clusters, weighted, monkey
     X = groups(9, n=3000, n_groups=n_clusters)
     weight = np.random.default_rng(0).integers(0, 3, size=3000).astype(float) if weighted else None
     whole = CuttingPlaneMarginClustering(n_clusters).fit(X, sample_weight=weight)
-    monkeypatch.setattr(separatrix.starts, "SAMPLE_SIZE", 500)
+    monkeypatch.setattr(separatrix.data.sampling, "SAMPLE_SIZE", 500)
     sampled = CuttingPlaneMarginClustering(n_clusters, random_state=0)
     sampled.fit(X, sample_weight=weight)
     again = CuttingPlaneMarginClustering(n_clusters, random_state=0)

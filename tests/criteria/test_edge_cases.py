@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
-from separatrix.criteria.minimax import minimax_direction
+from separatrix.solvers.minimax import minimax_direction
 
 GOOD = np.random.default_rng(0).normal(size=(20, 3))
 TWO_POINTS = np.repeat([[0.0, 0.0], [1.0, 2.0]], [6, 4], axis=0)

@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from separatrix import LabelGenerationMarginClustering, OptimalMarginDistributionClustering
-from separatrix.criteria.margin_distribution_machine import KernelSpace
-from separatrix.labellings import Machine, signs_of, solve_saddle
-from separatrix.links import Links
+from separatrix.labels.links import Links
+from separatrix.solvers.label_mixtures import Machine, signs_of, solve_saddle
+from separatrix.solvers.margin_distribution import KernelSpace
 
 BOTH = pytest.mark.parametrize(
     "criterion", [LabelGenerationMarginClustering, OptimalMarginDistributionClustering]

@@ -17,11 +17,15 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels, rbf_kernel
 
-from separatrix import RegularizedLeastSquaresClustering, searched
-from separatrix.balance import balanced_offsets
+from separatrix import RegularizedLeastSquaresClustering
 from separatrix.criteria import least_squares
-from separatrix.criteria.least_squares import Sizes, hat_matrix, random_labels, solve_flips
+from separatrix.estimators import sampled_search as searched
+from separatrix.labels.offsets import balanced_offsets
+from separatrix.labels.sizes import Sizes
 from separatrix.result import Status
+from separatrix.solvers import flips
+from separatrix.solvers.flips import random_labels, solve_flips
+from separatrix.solvers.hat_matrix import hat_matrix
 
 SEARCHES = ["shaking", "steepest", "stochastic"]
 KERNELS = {
@@ -124,7 +128,7 @@ def test_caches_and_gains_are_those_of_the_definition_after_every_move(kernel, n
         gain = sums[d, j] - sums[labels[j], j] + R[j, j]
         expected = labels.copy()
         expected[j] = d
-        least_squares._move(R, sums, labels, counts, np.ones(14, dtype=np.int64), j, d)
+        flips._move(R, sums, labels, counts, np.ones(14, dtype=np.int64), j, d)
         np.testing.assert_array_equal(labels, expected)
         np.testing.assert_array_equal(counts, np.bincount(labels, minlength=n_clusters))
         following = criterion(A, labels, n_clusters)
@@ -250,7 +254,7 @@ def test_each_search_makes_the_moves_of_a_plain_loop(name, n_clusters):
             plain = Plain(A, start, n_clusters)
             getattr(plain, name)(*arguments)
             sums, labels, counts = state(R, start, n_clusters)
-            kernel_function = getattr(least_squares, f"_{name}")
+            kernel_function = getattr(flips, f"_{name}")
             n_moves = kernel_function(R, sums, labels, counts, *unlinked(11), *arguments)
             np.testing.assert_array_equal(labels, plain.labels)
             assert n_moves == plain.n_moves
@@ -270,7 +274,7 @@ def test_settling_ends_within_the_bounds():
         sizes = rng.multinomial(15, np.full(k, 1 / k))
         least, most = np.maximum(sizes - 1, 0), sizes + 1
         sums, labels, counts = state(R, start, k)
-        n_moves = least_squares._settle(R, sums, labels, counts, *unlinked(15), least, most)
+        n_moves = flips._settle(R, sums, labels, counts, *unlinked(15), least, most)
         plain = Plain(A, start, k)
         plain.settle(least, most)
         np.testing.assert_array_equal(labels, plain.labels)

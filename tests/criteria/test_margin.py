@@ -18,12 +18,13 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.preprocessing import scale
 from sklearn.svm import SVR
 
-import separatrix.starts
+import separatrix.data.sampling
 from separatrix import MaximumMarginClustering
-from separatrix.balance import balanced_threshold
 from separatrix.criteria import margin
-from separatrix.kernels import distance_gamma, pivoted_cholesky, scale_gamma
+from separatrix.labels.thresholds import balanced_threshold
 from separatrix.result import Status
+from separatrix.similarity.bandwidths import distance_gamma, scale_gamma
+from separatrix.similarity.kernels import pivoted_cholesky
 
 LOSSES = ["laplacian", "square", "hinge"]
 ROUTES = {
@@ -515,7 +516,7 @@ def test_labels_from_a_sample_are_near_those_of_all(
     weight = np.random.default_rng(0).integers(0, 3, size=900).astype(float) if weighted else None
     params = {"loss": loss, "C": 1.0, "random_state": 0, **ROUTES[route]}
     direct, _ = fit_quietly(MaximumMarginClustering(n_clusters, **params), X, sample_weight=weight)
-    monkeypatch.setattr(separatrix.starts, "SAMPLE_SIZE", 200)
+    monkeypatch.setattr(separatrix.data.sampling, "SAMPLE_SIZE", 200)
     monkeypatch.setattr(margin, "SAMPLE_SIZE", 200)
     solved = []
     original = margin.solve_margin

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.criteria import margin_distribution
-from separatrix.criteria.margin_distribution import Dual, mirror_descent, mirror_saddle
-from separatrix.criteria.margin_distribution_machine import KernelSpace
-from separatrix.labellings import Machine, mixed_kernels, signs_of, solve_saddle
+from separatrix.solvers import mirror_descent as mirror_solver
+from separatrix.solvers.label_mixtures import Machine, mixed_kernels, signs_of, solve_saddle
+from separatrix.solvers.margin_distribution import KernelSpace
+from separatrix.solvers.mirror_descent import Dual, mirror_descent, mirror_saddle
 
 MACHINES = [Machine(1.0, 0.5, 0.2), Machine(20.0, 0.2, 0.6), Machine(0.05, 1.0, 0.0)]
 
@@ -128,7 +128,7 @@ def plain_descent(dual, lengths, n_steps, rng, differences):
 @pytest.mark.parametrize("steps", ["theorem", "practical"])
 def test_compiled_steps_are_those_of_a_plain_loop(machine, steps, n_clusters):
     dual, rng = dual_of(machine, n_clusters), np.random.RandomState(5)
-    lengths = getattr(margin_distribution, f"{steps}_steps")(dual, 300)
+    lengths = getattr(mirror_solver, f"{steps}_steps")(dual, 300)
     found = mirror_descent(dual.K, dual.signs, machine, n_steps=300, steps=steps, rng=rng)
     rng = np.random.RandomState(5)
     expected = plain_descent(dual, lengths, 300, rng, steps == "practical")

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import LinearSVC
 
-from separatrix import OptimalMarginDistributionMachine, kernels
-from separatrix.criteria.margin_distribution_machine import (
+from separatrix import OptimalMarginDistributionMachine
+from separatrix.data import memory
+from separatrix.solvers.margin_distribution import (
     Losses,
     _exact_step,
     solve_margin_distribution,
@@ -482,7 +483,7 @@ def test_wrong_kernels_are_refused(monkeypatch):
         model.set_params(kernel=lambda a, b: a[0] - b[1]).fit(X, y)
     with pytest.raises(ValueError, match="not finite"):
         model.set_params(kernel=lambda a, b: np.inf).fit(X, y)
-    monkeypatch.setattr(kernels.os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(memory.os, "sysconf", lambda name: 100)
     with pytest.raises(ValueError, match=r"kernel='linear' on features\.$"):
         model.set_params(kernel="rbf").fit(X, y)
 

@@ -12,9 +12,11 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
-from separatrix.criteria import minimax
-from separatrix.criteria.minimax import MomentProblem, Sides, minimax_direction
 from separatrix.metrics import separation_probability_score
+from separatrix.solvers import minimax as directions
+from separatrix.solvers import minimax_sides as minimax
+from separatrix.solvers.minimax import minimax_direction
+from separatrix.solvers.minimax_sides import MomentProblem, Sides
 
 REGS = [1e-3, 0.1, 1.0, 1e3]
 
@@ -173,8 +175,8 @@ def test_one_cholesky_factor_is_enough(case, monkeypatch):
         factored.append(args[0].shape)
         return original(*args, **kwargs)
 
-    original = minimax.cholesky
-    monkeypatch.setattr(minimax, "cholesky", counting)
+    original = directions.cholesky
+    monkeypatch.setattr(directions, "cholesky", counting)
     minimax_direction(*moments_of(*CASES[case](), 0.1))
     assert len(factored) == 1
 

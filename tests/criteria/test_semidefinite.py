@@ -15,15 +15,19 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from separatrix.criteria.semidefinite import (
+from separatrix.criteria.generalized_margin import (
     GeneralizedMarginClustering,
-    SemidefiniteMarginClustering,
     generalized_kernel,
     solve_generalized_margin,
+)
+from separatrix.criteria.semidefinite_margin import (
+    SemidefiniteMarginClustering,
     solve_semidefinite_margin,
 )
-from separatrix.interior_point import solve_program
-from separatrix.label_programs import (
+from separatrix.metrics import clustering_error
+from separatrix.result import Progress, Status
+from separatrix.solvers.interior_point import solve_program
+from separatrix.solvers.label_programs import (
     MAX_SAMPLES,
     GeneralizedProgram,
     LabelProgram,
@@ -31,8 +35,6 @@ from separatrix.label_programs import (
     best_labelling,
     label_bound,
 )
-from separatrix.metrics import clustering_error
-from separatrix.result import Progress, Status
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 spec = importlib.util.spec_from_file_location("regenerate_sdp", GOLDEN / "regenerate_sdp.py")

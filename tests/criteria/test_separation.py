@@ -18,12 +18,13 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
-from separatrix.balance import lower_bound_cut
-from separatrix.criteria import minimax, separation
-from separatrix.criteria.minimax import MomentProblem
-from separatrix.kernels import fit_kernel_map
+from separatrix.criteria import separation
+from separatrix.labels.thresholds import lower_bound_cut
 from separatrix.metrics import separation_lower_bound, separation_probability_score
-from separatrix.multiway import Boundaries
+from separatrix.models.boundaries import Boundaries
+from separatrix.similarity.kernels import fit_kernel_map
+from separatrix.solvers import minimax_sides as minimax
+from separatrix.solvers.minimax_sides import MomentProblem
 
 SOLVERS = ["mpm", "gep", "eig"]
 

@@ -15,18 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix import MaximumVolumeClustering, responders
+from separatrix import MaximumVolumeClustering
 from separatrix.criteria import volume
-from separatrix.criteria.volume import (
-    limit_matrix,
-    run_sqp,
-    solve_sphere,
-    solve_sqp,
-    sqp_step,
-)
-from separatrix.forms import MATRICES, Spectrum, form_of
-from separatrix.responders import DenseResponder, GraphResponder, LowSpectrum, responder_of
+from separatrix.criteria.volume import limit_matrix, solve_sphere
+from separatrix.estimators import graph as graphs_of_volume
+from separatrix.models import graph_responses
 from separatrix.result import Progress, Status
+from separatrix.similarity import spectra
+from separatrix.similarity.quadratic_forms import MATRICES, form_of
+from separatrix.similarity.spectra import LowSpectrum, Spectrum
+from separatrix.solvers import orthogonal_responses
+from separatrix.solvers import responses as responders
+from separatrix.solvers.responses import DenseResponder, GraphResponder, responder_of
+from separatrix.solvers.volume_sqp import run_sqp, solve_sqp, sqp_step
 from separatrix.stability import clustering_error_bound, finite_sample_stability
 
 AFFINITIES = ["local", "rbf", "cosine"]
@@ -646,7 +647,7 @@ def test_an_unknown_limit_is_refused():
 @pytest.fixture
 def no_dense(monkeypatch):
     """Sparse graphs of any size go to the multigrid solver."""
-    monkeypatch.setattr(responders, "DENSE_SAMPLES", 3)
+    monkeypatch.setattr(spectra, "DENSE_SAMPLES", 3)
 
 
 def both_paths(monkeypatch, X, **params):
@@ -654,7 +655,7 @@ def both_paths(monkeypatch, X, **params):
     model = MaximumVolumeClustering(random_state=0, **params)
     dense = clone(model).fit(X)
     with monkeypatch.context() as patch:
-        patch.setattr(responders, "DENSE_SAMPLES", 3)
+        patch.setattr(spectra, "DENSE_SAMPLES", 3)
         form = form_of(dense.affinity_matrix_, model.matrix, 0.0)
         assert isinstance(responder_of(form, model.response_bound), GraphResponder)
         return dense, clone(model).fit(X)
@@ -738,7 +739,7 @@ def parts(sizes, seed=0, between=0.0):
 @pytest.mark.parametrize("matrix", ["normalized", "unnormalized"])
 @pytest.mark.parametrize("sizes", [[20, 20], [30, 12]])
 def test_two_parts_are_the_two_clusters(monkeypatch, sizes, matrix, dense_samples):
-    monkeypatch.setattr(responders, "DENSE_SAMPLES", dense_samples)
+    monkeypatch.setattr(spectra, "DENSE_SAMPLES", dense_samples)
     W, groups = parts(sizes)
     for kind in (np.array, sparse.csr_array):
         model = MaximumVolumeClustering(affinity="precomputed", matrix=matrix, random_state=0)
@@ -749,7 +750,7 @@ def test_two_parts_are_the_two_clusters(monkeypatch, sizes, matrix, dense_sample
 @pytest.mark.parametrize("multiway", ["orthogonal", "bisection"])
 @pytest.mark.parametrize("matrix", ["normalized", "unnormalized"])
 def test_several_parts_are_the_clusters(monkeypatch, matrix, multiway, dense_samples):
-    monkeypatch.setattr(responders, "DENSE_SAMPLES", dense_samples)
+    monkeypatch.setattr(spectra, "DENSE_SAMPLES", dense_samples)
     for sizes in ([15, 12, 9], [20, 14, 10, 8, 6]):
         W, groups = parts(sizes)
         model = MaximumVolumeClustering(
@@ -761,7 +762,7 @@ def test_several_parts_are_the_clusters(monkeypatch, matrix, multiway, dense_sam
 
 @pytest.mark.parametrize("dense_samples", [3, 1500])
 def test_two_clusters_of_several_parts_cut_none(monkeypatch, dense_samples):
-    monkeypatch.setattr(responders, "DENSE_SAMPLES", dense_samples)
+    monkeypatch.setattr(spectra, "DENSE_SAMPLES", dense_samples)
     W, groups = parts([12, 12, 12, 12])
     model = MaximumVolumeClustering(affinity="precomputed", reg=1e4, random_state=0)
     labels = model.fit_predict(sparse.csr_array(W))
@@ -1363,9 +1364,10 @@ def test_rotations_never_raise_the_objective(name):
         rng = np.random.RandomState(seed)
         for n_clusters in (3, 4):
             reg = 10 ** rng.uniform(-1, 1.5) / np.ptp(low.values)
-            start = volume.random_rotation(len(low.values), n_clusters, rng)
+            start = orthogonal_responses.random_rotation(len(low.values), n_clusters, rng)
             reached = [
-                volume._rotate(low, start, reg, max_iter, 0.0)[0] for max_iter in range(1, 12)
+                orthogonal_responses._rotate(low, start, reg, max_iter, 0.0)[0]
+                for max_iter in range(1, 12)
             ]
             assert (np.diff(reached) <= 1e-12 * np.abs(reached[1:])).all()
             n_improved += reached[-1] < reached[0] - 1e-6
@@ -1377,24 +1379,27 @@ def test_an_update_of_rotations_is_the_best_for_its_tangent():
     for seed in range(10):
         low = low_spectrum(seed)
         rng = np.random.RandomState(seed)
-        A, reg = volume.random_rotation(len(low.values), 3, rng), 10 ** rng.uniform(-1, 1.5)
+        A, reg = (
+            orthogonal_responses.random_rotation(len(low.values), 3, rng),
+            10 ** rng.uniform(-1, 1.5),
+        )
         labels = (low.vectors @ A).argmax(axis=1)
         picked = low.vectors.T @ np.eye(3)[labels]
         # minus half the objective, but for its constant, is tr A'P + reg tr A'(l - L)A / 2
         M = picked + reg * (low.values[-1] - low.values)[:, None] * A
-        _, updated, _ = volume._rotate(low, A, reg, 1, 0.0)
+        _, updated, _ = orthogonal_responses._rotate(low, A, reg, 1, 0.0)
         np.testing.assert_allclose(updated.T @ updated, np.eye(3), atol=1e-12)
         best = np.linalg.svd(M, compute_uv=False).sum()
         assert (updated * M).sum() == pytest.approx(best, rel=1e-12)
 
 
-@pytest.mark.parametrize("start", [volume.pivoted_start, None])
+@pytest.mark.parametrize("start", [orthogonal_responses.pivoted_start, None])
 def test_starting_rotations_are_orthogonal(start):
     low = low_spectrum(0)
     rng = np.random.RandomState(0)
     for n_clusters in (2, 3, 5):
         if start is None:
-            A = volume.random_rotation(len(low.values), n_clusters, rng)
+            A = orthogonal_responses.random_rotation(len(low.values), n_clusters, rng)
         else:
             A = start(low, n_clusters)
         np.testing.assert_allclose(A.T @ A, np.eye(n_clusters), atol=1e-12)
@@ -1460,10 +1465,10 @@ def test_responses_of_exactly_zero_have_a_side():
     assert model.renumbered([0, 1]) is model
     inner = volume.TwoSided(form.restricted([1, 2, 3]), np.array([0.0, 0.0, 0.4]), 0.0, 0.0, 1.0)
     splits = [
-        volume.Split(0, 1, np.arange(4), model),
-        volume.Split(0, 2, np.array([1, 2, 3]), inner),
+        graph_responses.Split(0, 1, np.arange(4), model),
+        graph_responses.Split(0, 2, np.array([1, 2, 3]), inner),
     ]
-    tree = volume.Tree(4, 3, splits)
+    tree = graph_responses.Tree(4, 3, splits)
     np.testing.assert_array_equal(volume.decoded(tree.scores), [1, 0, 0, 2])
     order = np.array([2, 0, 1])
     renumbered = volume.decoded(tree.renumbered(order).scores)
@@ -1553,9 +1558,11 @@ def test_the_automatic_weight():
         Q = form_of(model.affinity_matrix_, matrix, 0.0).Q.toarray()
         basis = null_space(np.ones((1, 100)))
         values = np.linalg.eigvalsh(basis.T @ Q @ basis)
-        assert model.reg_ == pytest.approx(volume.RHO * 10 / (values[8] - values[0]), rel=1e-9)
+        assert model.reg_ == pytest.approx(
+            graphs_of_volume.RHO * 10 / (values[8] - values[0]), rel=1e-9
+        )
         other = clone(model).set_params(reg=("auto", 0.25)).fit(X)
-        assert other.reg_ == pytest.approx(model.reg_ * 0.25 / volume.RHO)
+        assert other.reg_ == pytest.approx(model.reg_ * 0.25 / graphs_of_volume.RHO)
         number = clone(model).set_params(reg=model.reg_).fit(X)
         np.testing.assert_allclose(number.response_, model.response_, atol=1e-12)
 

@@ -15,10 +15,10 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from separatrix.criteria.volume_hard import HardMaximumVolumeClustering, solve_hard_volume
-from separatrix.label_programs import MAX_SAMPLES, label_bound
+from separatrix.criteria.hard_volume import HardMaximumVolumeClustering, solve_hard_volume
 from separatrix.metrics import clustering_error
 from separatrix.result import Status
+from separatrix.solvers.label_programs import MAX_SAMPLES, label_bound
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 spec = importlib.util.spec_from_file_location("regenerate_sdp", GOLDEN / "regenerate_sdp.py")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
 
-from separatrix import ApproximateVolumeRegularization, responders
-from separatrix.forms import form_of
+from separatrix import ApproximateVolumeRegularization
+from separatrix.similarity import spectra
+from separatrix.similarity.quadratic_forms import form_of
 
 UNKNOWN = -1
 
@@ -92,7 +93,7 @@ def test_multigrid_gives_the_same_responses(monkeypatch, matrix):
     few = few_labels(y, 5)
     model = ApproximateVolumeRegularization(matrix=matrix, unlabeled=UNKNOWN)
     dense = model.fit(X, few).response_
-    monkeypatch.setattr(responders, "DENSE_SAMPLES", 3)
+    monkeypatch.setattr(spectra, "DENSE_SAMPLES", 3)
     sparse = model.fit(X, few).response_
     cosine = dense @ sparse / (np.linalg.norm(dense) * np.linalg.norm(sparse))
     assert cosine > 1 - 1e-4

@@ -1,78 +1,11 @@
 """Kernel k-means: clusters around means in the feature space of a kernel."""
 
-import warnings
-from typing import Any
+from separatrix.estimators.base import BaseDiscriminativeClustering
+from separatrix.estimators.means import KernelMeansMixin
+from separatrix.models.starts import kmeans_start, random_start
+from separatrix.solvers.lloyd import KMeansProblem, solve_lloyd
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
-from separatrix._sklearn import StrOptions
-from separatrix.base import BaseDiscriminativeClustering
-from separatrix.chunks import features_of, is_dask
-from separatrix.classics.lloyd import KMeansProblem, solve_lloyd
-from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
-from separatrix.kernels import physical_memory
-from separatrix.starts import kmeans_start, random_start
-
-__all__ = ["KernelKMeans", "KernelMeansMixin"]
-
-# Kernels that are one between a sample and itself.
-UNIT_DIAGONAL = ("rbf", "laplacian", "cosine")
-# Share of a kernel that its features should hold.
-LEAST_HELD = 0.5
-
-
-class KernelMeansMixin(KernelFeaturesMixin):
-    """From validated samples to the features that means are taken in."""
-
-    init: Any
-    _check_init_labels: Any
-    _parameter_constraints: dict = {
-        **BaseDiscriminativeClustering._parameter_constraints,
-        **KERNEL_CONSTRAINTS,
-        "init": [StrOptions({"k-means", "random"}), "array-like"],
-    }
-
-    def _features(self, X, sample_weight, rng):
-        """Features of the kernel; X itself for the linear one."""
-        self._check_precomputed(X)
-        if not isinstance(self.init, str):
-            self._check_init_labels(X, sample_weight)
-        self._feature_map = None
-        if self.kernel == "linear":
-            return X
-        if not is_dask(X):
-            check_features_fit(X.shape[0], min(self.n_components, X.shape[0]))
-        self._feature_map = self._fit_feature_map(
-            X, sample_weight, rng, max_rank=self.n_components
-        )
-        features = features_of(X, self._feature_map)
-        if self.kernel in UNIT_DIAGONAL and not is_dask(X):
-            warn_of_lost_kernel(features, self.n_components)
-        return features
-
-
-def warn_of_lost_kernel(features, n_components):
-    """Warn if most samples lie next to the origin: few features hold little of a narrow kernel."""
-    held = float(np.mean(np.einsum("ij,ij->i", features, features)))
-    if held < LEAST_HELD:
-        warnings.warn(
-            f"n_components={n_components} features hold {held:.0%} of the kernel, so samples far "
-            "from all others fall into one cluster; use a smaller gamma or more n_components.",
-            ConvergenceWarning,
-            stacklevel=7,
-        )
-
-
-def check_features_fit(n_samples, n_components):
-    """Refuse features that memory cannot hold."""
-    needed = 2 * 8 * n_samples * n_components
-    if needed > physical_memory():
-        raise ValueError(
-            f"n_components={n_components} features of n_samples={n_samples} samples need "
-            f"{needed / 1e9:.3g} GB, more than this machine has; use fewer n_components, or "
-            "pass X as a dask array."
-        )
+__all__ = ["KernelKMeans"]
 
 
 class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.linalg import svd
 
 from separatrix._sklearn import to_numpy
-from separatrix.base import BaseDiscriminativeClustering
-from separatrix.classics.discriminative_kmeans import WhitenedMeansMixin
-from separatrix.classics.lloyd import solve_lloyd
+from separatrix.estimators.base import BaseDiscriminativeClustering
+from separatrix.estimators.means import WhitenedMeansMixin
 from separatrix.result import Progress
+from separatrix.solvers.lloyd import solve_lloyd
 
 __all__ = ["LDAKMeans", "solve_lda_kmeans"]
 

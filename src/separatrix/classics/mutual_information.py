@@ -1,8 +1,7 @@
 """Squared-loss mutual information clustering: clusters that tell most of the samples."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,16 +11,18 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from separatrix._sklearn import Interval, StrOptions, fit_context
-from separatrix.base import BaseClustering
-from separatrix.chunks import is_dask
-from separatrix.classics.information_estimate import least_squares_mutual_information
-from separatrix.criteria.volume import GivenGraph, extended
-from separatrix.features import GAMMA_CONSTRAINTS, resolved_gamma
-from separatrix.graphs import components, degrees, similarity_graph
-from separatrix.kernels import check_fits_memory
-from separatrix.multiway import decoded
-from separatrix.partition import Labelling
+from separatrix.data.chunks import is_dask
+from separatrix.data.memory import check_fits_memory
+from separatrix.estimators.base import BaseClustering
+from separatrix.estimators.kernel_features import GAMMA_CONSTRAINTS
+from separatrix.models.boundaries import decoded
+from separatrix.models.graph_responses import Posterior, extended, scores_of
+from separatrix.models.partition import Labelling
 from separatrix.result import SolverResult, Status
+from separatrix.similarity.bandwidths import resolved_gamma
+from separatrix.similarity.graphs import GivenGraph, similarity_graph
+from separatrix.similarity.laplacians import components, degrees
+from separatrix.solvers.information_estimate import least_squares_mutual_information
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
 
@@ -402,54 +403,3 @@ def probabilities_of(responses, graph):
     elif none.any():
         responses[none] = 1.0
     return responses / responses.sum(axis=1, keepdims=True)
-
-
-def scores_of(probabilities):
-    """Scores that `decoded` turns into the most probable clusters."""
-    n_clusters = probabilities.shape[1]
-    if n_clusters == 1:
-        return np.zeros(len(probabilities))
-    return probabilities[:, 1] - probabilities[:, 0] if n_clusters == 2 else probabilities
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """Probabilities of clusters, for the training samples and for new ones.
-
-    Attributes
-    ----------
-    graph : SimilarityGraph or GivenGraph
-        Kernels between samples.
-    coef : ndarray of shape (n_samples, n_clusters)
-        Weights of the kernels at the training samples.
-    probabilities : ndarray of shape (n_samples, n_clusters)
-        Those of the training samples.
-    objective, information : float
-        Information as the kernel approximates it, and as estimated from samples and labels.
-    chosen : dict
-        Parameters of the kernel.
-    """
-
-    graph: Any
-    coef: np.ndarray
-    probabilities: np.ndarray
-    objective: float
-    information: float = np.nan
-    chosen: dict = field(default_factory=dict)
-
-    @property
-    def labels(self):
-        """Most probable clusters of the training samples."""
-        return decoded(scores_of(self.probabilities))
-
-    def renumbered(self, order):
-        """The model whose cluster i was cluster `order[i]`."""
-        coef, probabilities = self.coef[:, order], self.probabilities[:, order]
-        return replace(self, coef=coef, probabilities=probabilities)
-
-    def to_new(self, similarities):
-        """Probabilities of new samples; neighbours vote where no sum of kernels is positive."""
-        found = np.maximum(similarities @ self.coef, 0.0)
-        none = found.sum(axis=1) == 0
-        found[none] = similarities[none] @ self.probabilities + np.finfo(np.float64).tiny
-        return found / found.sum(axis=1, keepdims=True)

@@ -9,16 +9,24 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from separatrix._sklearn import Interval, StrOptions, like, namespace_of, one_blas_thread, to_numpy
-from separatrix.base import BaseDiscriminativeClustering
-from separatrix.chunks import features_of, join_rows, map_chunks, map_rows
-from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
-from separatrix.moments import Units, total_moments
-from separatrix.multiway import Boundaries, one_vs_rest_code
-from separatrix.partition import Labelling
+from separatrix.data.chunks import features_of, join_rows, map_chunks, map_rows
+from separatrix.data.moments import Units, total_moments
+from separatrix.data.sampling import sample_rows, sample_size
+from separatrix.estimators.base import BaseDiscriminativeClustering
+from separatrix.estimators.kernel_features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix.models.boundaries import Boundaries, one_vs_rest_code
+from separatrix.models.partition import Labelling
+from separatrix.models.starts import kmeans_start, random_start
 from separatrix.result import Progress, SolverResult, Status
-from separatrix.starts import kmeans_start, random_start, sample_rows, sample_size
 
-__all__ = ["CuttingPlaneMarginClustering", "cutting_planes", "solve_cutting_plane"]
+__all__ = [
+    "CuttingPlaneMarginClustering",
+    "PlaneProblem",
+    "cutting_planes",
+    "machine_at",
+    "solve_cutting_plane",
+    "solve_master",
+]
 
 # C="scale" in units of clusters over variance. Below it, clusters are lost on some data sets.
 SCALE = 100.0

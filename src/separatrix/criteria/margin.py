@@ -10,33 +10,20 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import (
-    Interval,
-    StrOptions,
-    like,
-    namespace_of,
-    one_blas_thread,
-    to_numpy,
-)
-from separatrix.balance import balanced_offsets, balanced_threshold
-from separatrix.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
-from separatrix.chunks import beside, features_of, is_dask, map_rows
-from separatrix.features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
-from separatrix.kernels import KernelMap, check_fits_memory, fit_kernel_map, kernel_matrix
-from separatrix.links import Links, linked_labels, linked_signs
-from separatrix.machines import machines_of
-from separatrix.multiway import Boundaries, bisect, one_vs_rest_code
-from separatrix.partition import Labelling
+from separatrix._sklearn import Interval, StrOptions, one_blas_thread, to_numpy
+from separatrix.data.chunks import is_dask, map_rows
+from separatrix.data.memory import check_fits_memory
+from separatrix.data.sampling import SAMPLE_SIZE, sample_rows
+from separatrix.estimators.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
+from separatrix.estimators.kernel_features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix.models.boundaries import Boundaries, one_vs_rest_code
+from separatrix.models.starts import kmeans_start, random_start, spectral_start
 from separatrix.result import Progress, SolverResult, Status
-from separatrix.ridge import FeatureRidge, KernelRidge
-from separatrix.starts import (
-    SAMPLE_SIZE,
-    kmeans_start,
-    random_start,
-    sample_rows,
-    sample_size,
-    spectral_start,
-)
+from separatrix.similarity.kernels import KernelMap, fit_kernel_map, kernel_matrix
+from separatrix.solvers.bisection import bisect
+from separatrix.solvers.label_updates import LabelUpdate, linked, signs_of, weight_of
+from separatrix.solvers.margin_problem import FeatureBasis, KernelBasis, MarginProblem, start_rows
+from separatrix.solvers.svm import machines_of
 
 __all__ = ["MaximumMarginClustering", "solve_margin"]
 
@@ -48,8 +35,6 @@ START_FEATURES = 50
 WIDE = 2_048
 # Relative error of low-rank kernels: at a large C, labels still change between 1e-6 and 1e-7.
 KERNEL_TOL = 1e-8
-# Numbers up to which a matrix is small.
-SMALL = 2**20
 # The first C of a path, as a share of the last.
 PATH_START = 1e-4
 # Most label updates at each but the last C of a path.
@@ -434,184 +419,6 @@ class MaximumMarginClustering(
         return {"gamma_": float(self._kernel_params_.get("gamma", np.nan))}
 
 
-# --- the problem --------------------------------------------------------------------------------
-
-
-def start_rows(samples, sample_weight, rng):
-    """Samples that starts are found on, and their weights."""
-    return sample_rows(samples, sample_weight, size=sample_size(samples.shape[0]), rng=rng)
-
-
-@dataclass(frozen=True)
-class FeatureBasis:
-    """Features of the samples that ridge regression runs on.
-
-    Attributes
-    ----------
-    Z : {array, sparse matrix, dask array} of shape (n_samples, n_features)
-        The features.
-    shift : ndarray of shape (n_features,)
-        A point inside them, zero if they are sparse.
-    feature_map : callable or None
-        Map of samples to the features; None if they are the features of the samples themselves.
-    to_coef : callable or None
-        Map of weights of the features to normals; None if they are the same.
-    """
-
-    Z: Any
-    shift: np.ndarray
-    feature_map: Any = None
-    to_coef: Any = None
-
-    @classmethod
-    def of(cls, X, rows, row_weight, feature_map=None, to_coef=None):
-        """Features of all samples `X`, of which `rows` are some."""
-        Z = features_of(X, feature_map)
-        some = slice(None, 1_000)  # enough for a point inside the features
-        rows, row_weight = rows[some], None if row_weight is None else row_weight[some]
-        rows = features_of(rows, feature_map)
-        if sp.issparse(rows):  # a sparse matrix cannot be shifted
-            return cls(Z, np.zeros(Z.shape[1]), feature_map, to_coef)
-        shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
-        return cls(Z, shift, feature_map, to_coef)
-
-    def ridge(self, sample_weight):
-        """Ridge regression on the features."""
-        return FeatureRidge(self.Z, sample_weight, shift=self.shift, to_coef=self.to_coef)
-
-    def rows(self, sample_weight):
-        """All rows take part, those without weight too, at no weight."""
-        return None
-
-
-@dataclass(frozen=True)
-class KernelBasis:
-    """Kernel matrix of the samples that ridge regression runs on.
-
-    Attributes
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-        The matrix.
-    X : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
-        The samples of a linear kernel, whose normals are weights of features.
-    """
-
-    K: np.ndarray
-    X: Any
-
-    def ridge(self, sample_weight):
-        """Ridge regression in the span of the kernel at the samples of positive weight."""
-        rows = self.rows(sample_weight)
-        if rows is None:
-            return KernelRidge(self.K, sample_weight, to_coef=self._to_coef)
-
-        def to_coef(alpha):
-            everywhere = np.zeros(len(self.K))
-            everywhere[rows] = alpha
-            return self._to_coef(everywhere)
-
-        return KernelRidge(self.K[np.ix_(rows, rows)], sample_weight[rows], to_coef=to_coef)
-
-    def rows(self, sample_weight):
-        """Rows that take part; None if all do."""
-        if sample_weight is None or (sample_weight > 0).all():
-            return None
-        return np.flatnonzero(sample_weight)
-
-    def _to_coef(self, alpha):
-        return alpha if self.X is None else self.X.T @ alpha
-
-
-@dataclass(frozen=True)
-class MarginProblem:
-    """Samples with all that is computed of them once.
-
-    Attributes
-    ----------
-    samples : {array, sparse matrix, dask array}
-        The samples, which starts are found on.
-    X : {array, sparse matrix, dask array}
-        The features that boundaries live in.
-    sample_weight : array of shape (n_samples,) or None
-        Nonnegative weights, in the namespace of `X`.
-    basis : FeatureBasis or KernelBasis
-        What ridge regression runs on.
-    ridge : FeatureRidge or KernelRidge
-        Ridge regression with the weights of this problem.
-    rows, row_weight : ndarray or sparse matrix, ndarray or None
-        Samples that starts are found on, and their weights.
-    links : Links or None
-        Links between the samples.
-    """
-
-    samples: Any
-    X: Any
-    sample_weight: Any
-    basis: Any
-    ridge: Any
-    rows: Any
-    row_weight: Any
-    links: Links | None = None
-
-    @classmethod
-    def of(cls, samples, X, sample_weight, basis, rows, row_weight):
-        """Factor what the basis holds."""
-        ridge = basis.ridge(sample_weight)
-        return cls(samples, X, sample_weight, basis, ridge, rows, row_weight)
-
-    def check_varies(self):
-        """Return self, but refuse constant data."""
-        if not self.varies:
-            raise ValueError(
-                "X is constant to the kernel: its samples do not differ beyond rounding in the "
-                "kernel's space, so no boundary can separate clusters. Check that X holds the "
-                "features; if they differ little, scale them up or use a larger gamma."
-            )
-        return self
-
-    def restricted(self, weights, rng):
-        """The problem of the samples of positive weight alone."""
-        weights = beside(weights, self.X)
-        rows = start_rows(self.samples, weights, rng)
-        return MarginProblem.of(self.samples, self.X, weights, self.basis, *rows)
-
-    @property
-    def varies(self):
-        """Whether there is anything to split."""
-        return self.ridge.scatter > 0
-
-    def scatter(self, whole):
-        """Summed squared distances of the samples from their mean."""
-        return self.ridge.scatter
-
-    @property
-    def is_small(self):
-        """Whether products with what ridge regression runs on are a matter of microseconds."""
-        basis = self.basis
-        numbers = basis.Z if isinstance(basis, FeatureBasis) else basis.K
-        return isinstance(numbers, np.ndarray) and numbers.size <= SMALL
-
-    @property
-    def is_sampled(self):
-        """Whether the problem can and should be solved on a sample of the rows first."""
-        n_samples = self.samples.shape[0]
-        return isinstance(self.basis, FeatureBasis) and n_samples > sample_size(n_samples)
-
-    def sampled(self, rng):
-        """The problem of the sampled rows alone, which weigh as much as all."""
-        share = self.ridge.weight / self.rows.shape[0]
-        weights = np.full(self.rows.shape[0], share)
-        basis = FeatureBasis.of(
-            self.rows, self.rows, None, self.basis.feature_map, self.basis.to_coef
-        )
-        rows = start_rows(self.rows, weights, rng)
-        return MarginProblem.of(self.rows, basis.Z, weights, basis, *rows)
-
-    def partition(self, n_clusters):
-        """A labelling of the rows that is yet to be assigned."""
-        return Labelling(self.X, self.sample_weight, n_clusters=n_clusters)
-
-
 # --- the driver ---------------------------------------------------------------------------------
 
 
@@ -773,105 +580,3 @@ class Trace:
         self._since_progress = 0 if progress else self._since_progress + 1
         self._best = min(objective, self._best)
         return Status.STALLED if self._since_progress == PATIENCE else None
-
-
-# --- labels of a machine ------------------------------------------------------------------------
-
-
-def signs_of(labels, side, dtype):
-    """Targets of a machine: on which side of its boundary clusters lie, by a row of the code."""
-    xp, _ = namespace_of(labels)
-    positive = xp.zeros_like(labels, dtype=xp.bool)
-    for cluster in np.flatnonzero(side > 0):
-        positive = positive | (labels == int(cluster))
-    return 2 * xp.astype(positive, dtype) - 1
-
-
-def weight_of(rows, sample_weight):
-    """Summed weight of the rows in a mask."""
-    xp, _ = namespace_of(rows)
-    if sample_weight is None:
-        return float(xp.count_nonzero(rows))
-    return float(xp.sum(sample_weight[rows]))
-
-
-@dataclass(frozen=True)
-class Step:
-    """New labels, what was added to fitted values for them, and whether they are in balance."""
-
-    labels: Any
-    shifts: np.ndarray
-    within: bool
-
-
-class LabelUpdate:
-    """Labels of the values that machines have, of least loss among those in balance."""
-
-    def __init__(self, sample_weight, n_clusters, *, loss, balance, links=None):
-        self._weight = sample_weight
-        self._links = links
-        self._n_clusters = n_clusters
-        self._loss = loss
-        self._balance = balance
-
-    def __call__(self, fitted):
-        """Label the samples by the values of one machine, or of one for each cluster."""
-        xp, _ = namespace_of(fitted[0])
-        if self._n_clusters == 2:
-            cut = balanced_threshold(
-                fitted[0], self._weight, loss=self._loss, balance=self._balance
-            )
-            threshold = cut.threshold
-            if np.isnan(threshold):  # a machine that tells nothing apart
-                threshold = float(fitted[0][0])
-            if self._links is not None:
-                return self._linked_step(fitted[0] - threshold, -threshold)
-            labels = xp.astype(fitted[0] > threshold, xp.int8)
-            return Step(labels, np.array([-threshold]), cut.within)
-        scores = xp.stack(fitted, axis=1)
-        total = scores.shape[0] if self._weight is None else float(xp.sum(self._weight))
-        size = total / self._n_clusters
-        bounds = {
-            "min_size": np.floor((1 - self._balance) * size),
-            "max_size": np.ceil((1 + self._balance) * size),
-        }
-        if self._links is None:
-            found = balanced_offsets(scores, self._weight, **bounds)
-            labels = xp.argmax(scores + like(found.offsets, scores), axis=1)
-        else:
-            weight = to_numpy(self._weight)
-            found = linked_labels(scores, self._links, sample_weight=weight, **bounds)
-            labels = like(found.labels, scores)
-        dtype = xp.int8 if self._n_clusters < 128 else xp.int32
-        return Step(xp.astype(labels, dtype), found.offsets, found.within)
-
-    def _linked_step(self, margins, shift):
-        """Labels of two clusters that lose least among those that keep balance and links."""
-        f, weight = to_numpy(margins), to_numpy(self._weight)
-        # half of what the loss is larger by at -1 than at 1
-        gains = {
-            "square": f,
-            "laplacian": np.clip(f, -1, 1),
-            "hinge": 0.5 * (np.maximum(0, 1 + f) - np.maximum(0, 1 - f)),
-        }[self._loss]
-        gains = gains if weight is None else weight * gains
-        found = linked_signs(gains, self._links, balance=self._balance, sample_weight=weight)
-        labels = like((found.y > 0).astype(np.int8), margins)
-        return Step(labels, np.array([shift]), found.within)
-
-
-def linked(problem, boundaries, *, loss, balance):
-    """Labels of all samples, nearest to those of boundaries, that keep links and balance."""
-    features, coef = problem.X, boundaries.coef
-    fitted = [
-        features @ (row if sp.issparse(features) else like(row, features)) + float(offset)
-        for row, offset in zip(coef, boundaries.intercept, strict=True)
-    ]
-    update = LabelUpdate(
-        problem.sample_weight,
-        boundaries.n_clusters,
-        loss=loss,
-        balance=balance,
-        links=problem.links,
-    )
-    return update(fitted).labels

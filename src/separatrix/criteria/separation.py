@@ -8,21 +8,22 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
-from separatrix.balance import lower_bound_cut
-from separatrix.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
-from separatrix.chunks import beside, join_rows, map_chunks
-from separatrix.criteria.minimax import (
-    MomentFeaturesMixin,
+from separatrix.data.chunks import beside, join_rows, map_chunks
+from separatrix.estimators.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
+from separatrix.estimators.moment_features import MomentFeaturesMixin
+from separatrix.labels.thresholds import lower_bound_cut
+from separatrix.models.boundaries import Boundaries, one_vs_rest_code, pairwise_code
+from separatrix.models.starts import kmeans_start, random_start
+from separatrix.result import Progress, SolverResult, Status
+from separatrix.solvers.bisection import bisect
+from separatrix.solvers.minimax import separation_probability
+from separatrix.solvers.minimax_sides import (
     Sides,
     Step,
     minimax_between,
     minimax_step,
     pairwise_kappa,
-    separation_probability,
 )
-from separatrix.multiway import Boundaries, bisect, one_vs_rest_code, pairwise_code
-from separatrix.result import Progress, SolverResult, Status
-from separatrix.starts import kmeans_start, random_start
 
 __all__ = ["MaximinSeparationClustering", "solve_eigenvector", "solve_separation"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import to_numpy
-from separatrix.chunks import is_dask
+from separatrix.data.chunks import is_dask
 from separatrix.plots.canvas import require
 
 __all__ = [

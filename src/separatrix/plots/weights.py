@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from separatrix.multiway import one_vs_rest_code
+from separatrix.models.boundaries import one_vs_rest_code
 from separatrix.plots.canvas import (
     axes_for,
     feature_names,

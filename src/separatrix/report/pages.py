@@ -9,10 +9,11 @@ import scipy
 import sklearn
 
 import separatrix
-from separatrix.consensus import agreement_words, chance_gap
-from separatrix.labellings import aligned
+from separatrix.labels.numbering import aligned
 from separatrix.report.evidence import Clustering, clustering_of, picture_of, samples_of
 from separatrix.report.markup import Markup, bar, filled, join, markup, table
+from separatrix.selection.consensus import agreement_words
+from separatrix.selection.validity import chance_gap
 
 __all__ = ["clustering_page", "comparison_page"]
 

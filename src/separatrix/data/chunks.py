@@ -1,0 +1,113 @@
+"""Passes over the rows of the data, chunk by chunk.
+
+Every pass over the data is a pure function of one chunk of rows, ``f(X_chunk, ...) -> partial``.
+`map_chunks` runs it over a NumPy or sparse matrix, over an array of any namespace that
+scikit-learn dispatches to, or over the blocks of a dask array; the caller combines the partials.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._sklearn import like, namespace_of
+
+__all__ = ["beside", "features_of", "is_dask", "join_rows", "map_chunks", "map_rows", "row_slices"]
+
+# Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
+# count: a product with a vector makes one number per row, and cutting it finer only makes the
+# threads of BLAS wait for each other. A GPU wants fewer and larger chunks, since each one waits
+# for the host.
+CHUNK_SIZE = 2**22
+DEVICE_CHUNK_SIZE = 2**26
+# Numbers of X in a chunk that its function reads more than once: they should stay in the cache.
+CACHE_SIZE = 2**18
+
+
+def is_dask(X):
+    """Whether `X` is a dask collection, told without importing dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def beside(values, X):
+    """Move a NumPy array to where the rows of `X` live; what belongs to a dask array is local."""
+    return values if is_dask(X) else like(values, X)
+
+
+def row_slices(X, width=None, n_rows=None, rereads=False):
+    """Slices of consecutive rows that make up the chunks of `X`, or of `n_rows` taken from it.
+
+    `width` is the number of columns of what a pass makes per row; None if that is as many as X
+    has. `rereads` tells that the pass goes over each chunk of X more than once.
+    """
+    n_samples, n_features = X.shape
+    if n_rows is not None:
+        n_samples = n_rows
+    if sp.issparse(X):  # slicing a sparse matrix copies it, and a product needs no blocking
+        return [slice(0, n_samples)]
+    size = CHUNK_SIZE if isinstance(X, np.ndarray) else DEVICE_CHUNK_SIZE
+    if rereads and isinstance(X, np.ndarray):
+        size, width = CACHE_SIZE, None
+    step = max(1, size // max(1, n_features if width is None else width))
+    return [slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step)]
+
+
+def map_chunks(function, X, *row_arrays, width=None, rereads=False, **shared):
+    """Yield ``function(X[rows], *(a[rows] for a in row_arrays), **shared)`` chunk by chunk.
+
+    Parameters
+    ----------
+    function : callable
+        Pure function of one chunk. For dask it must be importable by the workers.
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    *row_arrays : array of shape (n_samples, ...) or None
+        Arrays that are cut along with the rows; None is passed on as None.
+    width : int, default=None
+        Columns of the arrays that `function` makes of a chunk; None if as many as X has.
+    rereads : bool, default=False
+        Whether `function` goes over a chunk more than once, which then has to fit the cache.
+    **shared
+        Arguments that are the same for all chunks.
+
+    Yields
+    ------
+    partial : object
+        What `function` returned for the next chunk, in the order of the rows.
+    """
+    if is_dask(X):
+        from separatrix.data.dask_arrays import map_blocks
+
+        yield from map_blocks(function, X, *row_arrays, **shared)
+        return
+    for rows in row_slices(X, width, rereads=rereads):
+        # a whole matrix is passed as itself: even a full slice of a sparse one is a copy
+        chunk = X if rows == slice(0, X.shape[0]) else X[rows, :]
+        yield function(chunk, *(a if a is None else a[rows] for a in row_arrays), **shared)
+
+
+def join_rows(parts):
+    """One array from the arrays that chunks made, in the order of the rows."""
+    parts = list(parts)
+    return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+
+
+def map_rows(transform, X, *, width):
+    """Array of ``transform(chunk)`` for all rows of `X`; `width` as in `map_chunks`."""
+    return join_rows(map_chunks(_apply, X, transform=transform, width=width))
+
+
+def _apply(X, *, transform):
+    return transform(X)
+
+
+def features_of(X, feature_map):
+    """Features that `feature_map` makes of all rows of `X`, lazily for a dask array.
+
+    A `feature_map` of None leaves `X` as it is.
+    """
+    if feature_map is None:
+        return X
+    if is_dask(X):
+        from separatrix.data.dask_arrays import lazy_rows
+
+        return lazy_rows(feature_map, X, n_columns=feature_map.rank, dtype=X.dtype)
+    return map_rows(feature_map, X, width=feature_map.rank)

@@ -1,0 +1,191 @@
+r"""Weighted moments of samples, as an additive group.
+
+About a fixed shift :math:`c` the moments of a set of samples with weights :math:`s_i`,
+
+.. math:: s = \sum_i s_i, \qquad f = \sum_i s_i (x_i - c), \qquad
+          G = \sum_i s_i (x_i - c)(x_i - c)^\top,
+
+add up over disjoint sets and over chunks, and samples that leave a cluster are subtracted with
+negative weights. A clustering loop therefore pays only for the samples that change clusters, and
+a distributed pass combines its partials by a plain sum.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._sklearn import like, namespace_of, to_numpy, widest_float
+from separatrix.data.chunks import map_chunks
+
+__all__ = ["Moments", "Units", "moments_of_chunk", "total_moments"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weight, first and second moments of samples about a shift.
+
+    `second` is a matrix, or its diagonal where a matrix of n_features by n_features would not
+    pay.
+    """
+
+    weight: float
+    first: np.ndarray
+    second: np.ndarray
+
+    def __add__(self, other):
+        return Moments(
+            self.weight + other.weight, self.first + other.first, self.second + other.second
+        )
+
+    def __sub__(self, other):
+        return Moments(
+            self.weight - other.weight, self.first - other.first, self.second - other.second
+        )
+
+    @classmethod
+    def zero(cls, n_features, *, diagonal=False):
+        """The neutral element."""
+        return cls(0.0, np.zeros(n_features), np.zeros((n_features,) * (1 if diagonal else 2)))
+
+    @property
+    def diagonal(self):
+        """Whether only the diagonal of the second moments is kept."""
+        return self.second.ndim == 1
+
+    @property
+    def mean(self):
+        """Mean relative to the shift."""
+        return self.first / self.weight
+
+    @property
+    def variance(self):
+        """Variance of each feature with divisor `weight`, as in the papers (no correction)."""
+        squares = self.second if self.diagonal else np.diag(self.second)
+        return np.maximum(squares / self.weight - self.mean**2, 0.0)
+
+    @property
+    def covariance(self):
+        """Covariance with divisor `weight`."""
+        mean = self.mean
+        return self.second / self.weight - np.outer(mean, mean)
+
+
+def moments_of_chunk(X, weight=None, *, shift, diagonal=False):
+    """Moments of the rows of `X` about `shift`, as NumPy arrays.
+
+    Sums run in the widest float of the device: a float32 sum over a long chunk would lose the
+    digits that a later subtraction needs.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix} of shape (n_rows, n_features)
+        Rows of the data, in any array namespace.
+    weight : array of shape (n_rows,) or None
+        Signed weights in the namespace of `X`; None means one each.
+    shift : ndarray of shape (n_features,)
+        Point the moments are taken about. It must be zero for a sparse `X`.
+    diagonal : bool, default=False
+        Whether to sum only the squares of each feature.
+
+    Returns
+    -------
+    moments : Moments
+    """
+    if sp.issparse(X):
+        return _moments_of_sparse(X, weight, diagonal)
+    xp, device = namespace_of(X)
+    X = xp.astype(X, widest_float(X), copy=False)
+    X = X - like(shift, X)
+    if weight is None and not diagonal:  # BLAS sees a symmetric product here
+        sums = (xp.sum(X, axis=0), X.T @ X)
+        total = float(X.shape[0])
+    else:
+        if weight is None:
+            weight = xp.ones(X.shape[0], dtype=X.dtype, device=device)
+        weight = xp.astype(weight, X.dtype, copy=False)
+        sums = (weight @ X, weight @ (X * X) if diagonal else X.T @ (X * weight[:, None]))
+        total = float(xp.sum(weight))
+    return Moments(total, *(to_numpy(part).astype(np.float64, copy=False) for part in sums))
+
+
+def _moments_of_sparse(X, weight, diagonal):
+    X = X.astype(np.float64, copy=False)
+    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
+    weighted = X.multiply(weight[:, None]).tocsr()
+    if diagonal:
+        second = np.asarray(X.multiply(weighted).sum(axis=0)).ravel()
+    else:
+        second = (X.T @ weighted).toarray()
+    return Moments(float(weight.sum()), X.T @ weight, second)
+
+
+def total_moments(X, sample_weight=None, *, shift, diagonal=False):
+    """Moments of all rows of `X` about `shift`, in one pass.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights.
+    shift : ndarray of shape (n_features,)
+        Point the moments are taken about. With any point inside the data the covariance loses
+        no more than a factor of (distance from the mean / standard deviation)^2 in precision.
+    diagonal : bool, default=False
+        Sum only the squares of each feature, in `second` as a vector.
+
+    Returns
+    -------
+    moments : Moments
+    """
+    total = Moments.zero(X.shape[1], diagonal=diagonal)
+    for part in map_chunks(moments_of_chunk, X, sample_weight, shift=shift, diagonal=diagonal):
+        total = total + part
+    return total
+
+
+@dataclass(frozen=True)
+class Units:
+    """Origin and unit of each feature in which the covariance is a correlation matrix.
+
+    `scale` is the standard deviation, and infinite for a constant feature, whose standardised
+    value and weight are then zero.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, moments, shift, *, isotropic=False):
+        r"""Units of samples with the given `moments` about `shift`.
+
+        `isotropic` asks for one unit for all features that is independent of a rotation and of
+        adding zero features: the standard deviation along principal directions, averaged over
+        the variance, :math:`\sqrt{\mathrm{tr}\,\Sigma^2 / \mathrm{tr}\,\Sigma}`.
+        """
+        mean, variance = moments.mean + shift, moments.variance
+        # a variance that rounding of the shift or of the difference explains is a constant's
+        rounding = 100 * np.finfo(np.float64).eps
+        constant = variance <= rounding * moments.mean**2 + (rounding * mean) ** 2
+        scale = np.where(constant, np.inf, np.sqrt(variance))
+        if isotropic and not constant.all():
+            sigma = variance if moments.diagonal else moments.covariance
+            scale = np.full_like(scale, np.sqrt((sigma**2).sum() / variance.sum()))
+        return cls(mean, scale)
+
+    @property
+    def active(self):
+        """Mask of the features that vary."""
+        return np.isfinite(self.scale)
+
+    def standardize(self, rows):
+        """Rows in units. Sparse rows are scaled but not centred, which keeps them sparse."""
+        if sp.issparse(rows):
+            return rows.multiply(1.0 / self.scale).tocsr()
+        return (rows - self.mean) / self.scale
+
+    def destandardize(self, boundaries, *, centered=True):
+        """Boundaries for raw features from boundaries for `standardize`d ones."""
+        scaled = replace(boundaries, coef=boundaries.coef / self.scale)
+        return scaled.shifted(self.mean) if centered else scaled

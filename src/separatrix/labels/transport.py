@@ -1,0 +1,288 @@
+"""Optimal transport of samples to clusters of given sizes, and the offsets that tell where to."""
+
+import numpy as np
+
+from separatrix._numba import njit
+from separatrix.labels.thresholds import ROUNDING
+
+__all__ = ["first_offsets", "swept_offsets"]
+
+# Samples that first offsets are found on, and how often where there are more.
+FLOW_SAMPLES = 20_000
+FLOW_ROUNDS = 5
+# Most rounds over all clusters that improve them, of few samples and of more.
+SWEEPS = 50
+FEW_SWEEPS = 5
+
+
+def first_offsets(scores, weight, least, most):
+    """Offsets of an optimal transport; of many samples, only of some that speak for all.
+
+    These are first some drawn at random, and then those that the offsets found leave undecided.
+    """
+    n_samples, n_clusters = scores.shape
+    offsets = np.zeros(n_clusters)
+    share = n_samples / max(float(weight.sum()), 1e-300)
+    bounds = np.ceil(share * least - 1e-9), np.floor(share * most + 1e-9)
+    if bounds[0].sum() > n_samples or bounds[1].sum() < n_samples or (weight == 0).any():
+        return offsets
+    if n_samples <= FLOW_SAMPLES:
+        return _transported(np.ascontiguousarray(scores, dtype=np.float64), *bounds, np.inf)
+    drawn = np.random.RandomState(0).randint(n_samples, size=FLOW_SAMPLES)  # the same each time
+    few = FLOW_SAMPLES / n_samples
+    some = scores[drawn].astype(np.float64)
+    offsets = _transported(some, few * bounds[0], few * bounds[1], np.inf)
+    for _ in range(FLOW_ROUNDS):
+        shifted = scores + offsets
+        labels = shifted.argmax(axis=1)
+        sizes = np.bincount(labels, minlength=n_clusters)
+        if (sizes >= bounds[0]).all() and (sizes <= bounds[1]).all():
+            break
+        leads = np.ptp(np.partition(shifted, n_clusters - 2, axis=1)[:, -2:], axis=1)
+        undecided = np.argpartition(leads, FLOW_SAMPLES)[:FLOW_SAMPLES]
+        decided = sizes - np.bincount(labels[undecided], minlength=n_clusters)
+        some, least_lead = shifted[undecided].astype(np.float64), float(leads[undecided].max())
+        offsets += _transported(some, bounds[0] - decided, bounds[1] - decided, least_lead)
+    return offsets
+
+
+@njit
+def _transported(
+    scores,  # IN
+    least,  # IN
+    most,  # IN
+    ceiling,
+):
+    """Offsets of the optimal transport, by successive shortest paths between clusters.
+
+    From where each sample goes to its largest score, samples move along the cheapest paths from
+    clusters that are too large, and to those that are too small. An arc from c to d costs what the
+    score of the sample in c that loses least falls by. The multipliers are distances; those from
+    and to all clusters are averaged, so that they lie between the samples on either side. No arc
+    costs more than the ceiling, the least that other samples would lose, which are not to move.
+    """
+    n_samples, n_clusters = scores.shape
+    labels = np.empty(n_samples, dtype=np.int64)
+    counts = np.zeros(n_clusters)
+    for i in range(n_samples):
+        labels[i] = np.argmax(scores[i])
+        counts[labels[i]] += 1
+    cost = np.full((n_clusters, n_clusters), np.inf)
+    mover = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    stale = np.ones(n_clusters, dtype=np.bool_)
+    first = np.empty(n_clusters)
+    for _ in range(n_samples + 1):
+        _refresh(scores, labels, stale, ceiling, cost, mover)
+        # sources at distance zero: a cluster that is too large, or all that can give
+        over = np.argmax(counts - most)
+        under = np.argmax(least - counts)
+        if counts[over] > most[over]:
+            for c in range(n_clusters):
+                first[c] = 0.0 if c == over else np.inf
+        elif counts[under] < least[under]:
+            for c in range(n_clusters):
+                first[c] = 0.0 if counts[c] > least[c] else np.inf
+        else:
+            break
+        distance, before = _shortest(cost, first)
+        target = int(under)
+        if counts[over] > most[over]:
+            target = -1
+            for c in range(n_clusters):
+                if counts[c] < most[c] and (target < 0 or distance[c] < distance[target]):
+                    target = c
+        if target < 0 or not np.isfinite(distance[target]):
+            break
+        for _ in range(n_clusters):  # back along the path; it ends at a source
+            source = before[target]
+            if source < 0 or mover[source, target] < 0:
+                break
+            labels[mover[source, target]] = target
+            counts[source] -= 1
+            counts[target] += 1
+            stale[source] = stale[target] = True
+            target = source
+    return _potentials(cost, counts < most, counts > least)
+
+
+@njit
+def _refresh(
+    scores,  # IN
+    labels,  # IN
+    stale,  # INOUT
+    ceiling,
+    cost,  # OUT
+    mover,  # OUT
+):
+    """Costs of leaving the clusters that have changed, and the samples that would."""
+    n_clusters = len(stale)
+    for c in range(n_clusters):
+        if stale[c]:
+            cost[c] = ceiling
+            mover[c] = -1
+    for i in range(len(labels)):
+        c = labels[i]
+        if stale[c]:
+            for d in range(n_clusters):
+                if d != c and scores[i, c] - scores[i, d] < cost[c, d]:
+                    cost[c, d] = scores[i, c] - scores[i, d]
+                    mover[c, d] = i
+    stale[:] = False
+
+
+@njit
+def _shortest(
+    cost,  # IN
+    first,  # IN
+):
+    """Distances by the method of Bellman and Ford, and the node before each on its path.
+
+    Rounding must not make a shorter way of a detour there and back.
+    """
+    n_nodes = len(cost)
+    largest = 0.0
+    for c in range(n_nodes):
+        for d in range(n_nodes):
+            if np.isfinite(cost[c, d]):
+                largest = max(largest, abs(cost[c, d]))
+    distance = first.copy()
+    before = np.full(n_nodes, -1)
+    for _ in range(n_nodes - 1):
+        changed = False
+        for c in range(n_nodes):
+            for d in range(n_nodes):
+                shorter = distance[c] + cost[c, d]
+                if shorter < distance[d] and not distance[d] - shorter <= ROUNDING * largest:
+                    distance[d] = shorter
+                    before[d] = c
+                    changed = True
+        if not changed:
+            break
+    return distance, before
+
+
+@njit
+def _potentials(
+    cost,  # IN
+    can_take,  # IN
+    can_give,  # IN
+):
+    """Offsets b with b_d - b_c <= cost_cd, zero as a bound where a cluster can take or give."""
+    n_clusters = len(cost)
+    hub = n_clusters  # what clusters with room give to and take from at no cost
+    arcs = np.full((hub + 1, hub + 1), np.inf)
+    arcs[:hub, :hub] = cost
+    for c in range(n_clusters):
+        if can_take[c]:
+            arcs[c, hub] = 0.0
+        if can_give[c]:
+            arcs[hub, c] = 0.0
+    offsets, n_averaged = np.zeros(n_clusters), 0
+    first = np.empty(hub + 1)
+    for forward in (True, False):
+        anchored = can_take.any() if forward else can_give.any()
+        if not anchored and (can_take.any() or can_give.any()):
+            continue
+        graph = arcs if forward else arcs.T.copy()
+        for root in range(n_clusters):
+            first[:] = np.inf
+            first[root] = 0.0
+            distance, _ = _shortest(graph, first)
+            if not np.isfinite(distance[:hub]).all():
+                continue
+            level = distance[hub] if anchored else distance[:hub].mean()
+            offsets += (distance[:hub] - level) if forward else (level - distance[:hub])
+            n_averaged += 1
+    return offsets / max(n_averaged, 1)
+
+
+def swept_offsets(scores, weight, least, most, offsets):
+    """Offsets improved one at a time, as long as that moves any; the best that were met."""
+    n_sweeps = SWEEPS if len(scores) <= FLOW_SAMPLES else FEW_SWEEPS
+    return _swept_offsets(scores, weight, least, most, offsets, n_sweeps)
+
+
+@njit
+def _swept_offsets(
+    scores,  # IN
+    weight,  # IN
+    least,  # IN
+    most,  # IN
+    offsets,  # INOUT
+    n_sweeps,
+):
+    """The loop of `swept_offsets`."""
+    n_samples, n_clusters = scores.shape
+    needed = np.empty(n_samples)
+    best, best_excess, excess = offsets.copy(), np.inf, np.empty(n_clusters)
+    for sweep in range(n_sweeps + 1):
+        moved = False
+        for cluster in range(n_clusters):
+            # 1) sizes of the clusters by the offsets so far
+            excess[:] = 0.0
+            for i in range(n_samples):
+                rival, winner = -np.inf, -1
+                top = -np.inf
+                for c in range(n_clusters):
+                    value = scores[i, c] + offsets[c]
+                    if value > top:
+                        top, winner = value, c
+                    if c != cluster and value > rival:
+                        rival = value
+                excess[winner] += weight[i]
+                needed[i] = rival - scores[i, cluster]
+            for c in range(n_clusters):
+                excess[c] = max(excess[c] - most[c], least[c] - excess[c])
+            if excess.max() < best_excess or excess.max() <= 0:
+                best_excess = excess.max()
+                best[:] = offsets
+            if sweep == n_sweeps or (sweep == 0 and cluster == 0 and best_excess <= 0):
+                return best
+            # 2) the offset of one of them that its bounds ask for
+            if offsets[cluster] == 0 and excess[cluster] <= 0:
+                continue
+            order = np.argsort(needed)
+            offset = _offset_in_order(needed, weight, order, least[cluster], most[cluster])
+            if offset != offsets[cluster]:
+                offsets[cluster] = offset
+                moved = True
+        if not moved:
+            return best
+    return best
+
+
+@njit
+def _offset_in_order(
+    needed,  # IN
+    weight,  # IN
+    order,  # IN
+    least,
+    most,
+):
+    """Offset nearest to zero that brings the weight of samples that need less into bounds.
+
+    If none does, the one whose weight is nearest to them, but never none or all of the samples.
+    `order` sorts the samples.
+    """
+    size, total = 0.0, 0.0
+    for i in order:
+        if weight[i] > 0 and needed[i] < 0:
+            size += weight[i]
+    if least <= size <= most:
+        return 0.0
+    smallest, largest = np.inf, -np.inf
+    for i in order:
+        if weight[i] > 0:
+            smallest, largest = min(smallest, needed[i]), max(largest, needed[i])
+    apart = 32 * 2.220446049250313e-16 * max(abs(smallest), abs(largest))
+    offset, nearest, last = 0.0, np.inf, np.nan
+    for i in order:
+        if weight[i] <= 0:
+            continue
+        if needed[i] - last > apart:  # a cut between two that differ
+            distance = max(total - most, least - total, 0.0)
+            if distance < nearest or (distance == nearest and size > most):
+                nearest, offset = distance, 0.5 * (last + needed[i])
+        total += weight[i]
+        last = needed[i]
+    return offset

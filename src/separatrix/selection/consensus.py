@@ -1,0 +1,161 @@
+"""Agreement of many clusterings of the same samples, and their vote."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
+from sklearn.cluster import KMeans
+from sklearn.metrics.cluster import contingency_matrix
+
+from separatrix.selection.validity import lie_apart
+
+__all__ = [
+    "adjusted_rand_index",
+    "agreement_between_families",
+    "agreement_matrix",
+    "agreement_words",
+    "consensus_labels",
+    "consensus_weights",
+    "family_weights",
+    "mean_ranks",
+    "support_by_others",
+    "vote_shares",
+]
+# What counts for the rank, alike: neighbourhoods, densities, and what other families find.
+RANK_WEIGHTS = {"neighbors": 0.5, "modularity": 0.5, "likelihood": 1.0, "support": 1.0}
+# Agreement from which on a word holds.
+WORDS = (
+    (0.85, "strong: methods of different kinds find nearly the same clusters"),
+    (0.5, "moderate: methods find similar clusters with different borders"),
+    (0.3, "weak: methods have only part of the clusters in common"),
+    (-1.0, "none: methods of different kinds find different clusters"),
+)
+APART = (
+    "strong: the clusters lie apart, no chain of near samples joins them, whatever methods that "
+    "look for round clusters find"
+)
+PARTED = (
+    "unsure: a gap parts the clusters, which few methods may see, but chance makes gaps as wide"
+)
+
+
+# --- agreement ----------------------------------------------------------------------------------
+
+
+def agreement_matrix(labellings):
+    """Adjusted Rand index of each pair of clusterings."""
+    agreement = np.eye(len(labellings))
+    for i, one in enumerate(labellings):
+        for j in range(i):
+            agreement[i, j] = agreement[j, i] = adjusted_rand_index(one, labellings[j])
+    return agreement
+
+
+def adjusted_rand_index(one, other):
+    """That of scikit-learn, twenty times as fast for labels from 0: here it is asked often."""
+    n_columns = int(other.max()) + 1
+    table = np.bincount(one * n_columns + other, minlength=(int(one.max()) + 1) * n_columns)
+    table = table.reshape(-1, n_columns).astype(np.float64)
+    both, first, second, pairs = (
+        np.sum(counts * (counts - 1))
+        for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum(keepdims=True))
+    )
+    expected = first * second / max(pairs, 1.0)
+    most = (first + second) / 2
+    return 1.0 if most == expected else float((both - expected) / (most - expected))
+
+
+def agreement_between_families(agreement, families):
+    """Mean agreement of pairs from different families, each pair of families counting once."""
+    families = np.asarray(families)
+    names = np.unique(families)
+    pairs = [
+        agreement[np.ix_(families == one, families == other)].mean()
+        for i, one in enumerate(names)
+        for other in names[:i]
+    ]
+    return float(np.mean(pairs)) if pairs else np.nan
+
+
+def support_by_others(agreement, families, usable):
+    """Mean agreement of each candidate with usable ones of other families, which count alike.
+
+    Zero where there are none.
+    """
+    families, weights = np.asarray(families), np.zeros(len(families))
+    weights[usable] = family_weights(families[usable])
+    weights = np.where(families[:, None] == families, 0.0, weights)
+    totals = weights.sum(axis=1)
+    return (agreement * weights).sum(axis=1) / np.where(totals > 0, totals, 1.0)
+
+
+def agreement_words(agreement, *, gap=0.0, chance=np.inf):
+    """What an agreement across families means, in words, beside a gap and what chance makes."""
+    if gap > chance and not agreement >= WORDS[0][0]:
+        return APART
+    if gap > 1 and not agreement >= WORDS[1][0]:
+        return PARTED
+    if np.isnan(agreement):
+        return "unknown: there are not two families to compare"
+    return next(words for least, words in WORDS if agreement >= least)
+
+
+# --- the vote -----------------------------------------------------------------------------------
+
+
+def mean_ranks(scores, usable):
+    """Mean rank of each usable candidate over the kinds of evidence, as a share of the best.
+
+    Zero for the others. Where clusters lie apart, with a gap above one, one is added.
+    """
+    ranks = [rankdata(scores[name][usable]) for name in RANK_WEIGHTS]
+    means = np.zeros(len(usable))
+    if usable.any():
+        means[usable] = np.average(ranks, axis=0, weights=[*RANK_WEIGHTS.values()]) / usable.sum()
+    return means + lie_apart(scores["gap"], usable)
+
+
+def family_weights(families):
+    """Weights of candidates that give each family the same; they sum to one."""
+    names, family, size = np.unique(families, return_inverse=True, return_counts=True)
+    return 1 / (size[family] * len(names))
+
+
+def consensus_weights(ranks, families):
+    """Weights of candidates by their place among all and their family; they sum to one."""
+    weights = rankdata(ranks) * family_weights(families)
+    return weights / weights.sum()
+
+
+def consensus_labels(labellings, weights, n_clusters, rng):
+    r"""Clustering that the weighted vote of clusterings is nearest to.
+
+    .. math:: \min_y \sum_c \sum_{i \in c} \| z_i - \bar z_c \|^2, \qquad
+              \|z_i - z_j\|^2 = 2 \sum_m w_m [y_m(i) \ne y_m(j)]
+
+    k-means on the labels as indicators, so that no matrix of pairs of samples is needed.
+    """
+    columns = [
+        np.sqrt(weight) * np.eye(labels.max() + 1)[labels]
+        for labels, weight in zip(labellings, weights, strict=True)
+    ]
+    places, inverse, counts = np.unique(
+        np.hstack(columns), axis=0, return_inverse=True, return_counts=True
+    )
+    if len(places) <= n_clusters:
+        return inverse.ravel()
+    model = KMeans(n_clusters, n_init=10, random_state=rng)
+    return model.fit(places, sample_weight=counts).labels_[inverse.ravel()]
+
+
+def vote_shares(consensus, labellings, weights, n_clusters):
+    """Weighted votes for each cluster at each sample, clusters matched to the consensus.
+
+    They sum to less than one where a candidate's cluster has no match.
+    """
+    shares = np.zeros((len(consensus), n_clusters))
+    clusters = np.unique(consensus)
+    for labels, weight in zip(labellings, weights, strict=True):
+        own, matched = linear_sum_assignment(contingency_matrix(labels, consensus), maximize=True)
+        for cluster, vote in zip(own, clusters[matched], strict=True):
+            shares[labels == cluster, vote] += weight
+    return np.minimum(shares, 1.0)

@@ -1,0 +1,420 @@
+"""Similarity graphs of samples, found or given, and the similarities of new samples."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_distances_argmin
+from sklearn.preprocessing import normalize
+
+from separatrix.data.memory import check_fits_memory
+from separatrix.similarity.kernels import check_symmetric
+from separatrix.similarity.neighbors import (
+    ApproximateSearch,
+    ExactSearch,
+    KnownRows,
+    distance_blocks,
+    last_distances,
+    nearest_pairs,
+    others_in,
+    pair_distances,
+    pair_products,
+    row_hashes,
+    squared_norms,
+)
+
+__all__ = ["GivenGraph", "SimilarityGraph", "check_similarity", "similarity_graph"]
+
+AFFINITIES = ("rbf", "cosine", "local")
+GRAPHS = ("full", "union", "mutual")
+SEARCHES = ("exact", "approximate")
+
+
+def joined_pairs(neighbors, graph):
+    """The pairs i < j that are neighbours either way ("union") or both ways ("mutual").
+
+    Parameters
+    ----------
+    neighbors : ndarray of int, shape (n_samples, n_neighbors)
+        Neighbours of each sample, -1 for none.
+    graph : {"union", "mutual"}
+        Which pairs to return.
+
+    Returns
+    -------
+    i, j : ndarray of int
+    """
+    i, j = nearest_pairs(neighbors)
+    shape = (len(neighbors), len(neighbors))
+    chosen = sp.csr_array((np.ones(len(i), dtype=bool), (i, j)), shape)
+    back = chosen.T.tocsr()
+    joined = chosen.maximum(back) if graph == "union" else chosen.multiply(back)
+    upper = sp.triu(joined, 1).tocoo()
+    return upper.row, upper.col
+
+
+def symmetric_from_pairs(i, j, values, n_samples):
+    """Symmetric CSR with `values` at the pairs (i, j), each given once; zeros are left out."""
+    half = sp.csr_array((values, (i, j)), (n_samples, n_samples))
+    half.eliminate_zeros()
+    W = (half + half.T.tocsr()).tocsr()
+    W.sort_indices()
+    return W
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Formula of the similarity of two samples.
+
+    Attributes
+    ----------
+    affinity : {"rbf", "cosine", "local"}
+        Its name.
+    gamma : float or None
+        Coefficient of "rbf".
+    exponent : int
+        The samples are divided by two to this power, so that no square overflows.
+    """
+
+    affinity: str
+    gamma: Any
+    exponent: int
+
+    @classmethod
+    def fitting(cls, X, affinity, gamma):
+        """The formula in units that suit the samples `X`."""
+        values = X.data if sp.issparse(X) else X
+        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+        return cls(affinity, gamma, int(np.frexp(largest)[1]))
+
+    def rows(self, X):
+        """Samples in the formula's units, as float64; of length one or zero for "cosine"."""
+        if sp.issparse(X):
+            rows = sp.csr_array(X, dtype=np.float64, copy=True)
+            rows.sum_duplicates()
+            rows.data = np.ldexp(rows.data, -self.exponent)
+        else:
+            rows = np.ldexp(np.asarray(X, dtype=np.float64), -self.exponent)
+        return normalize(rows, copy=False) if self.affinity == "cosine" else rows
+
+    def of_distances(self, distances, sigma_a, sigma_b):
+        """Gaussian similarities of distances, with the local scales of both samples."""
+        with np.errstate(over="ignore", under="ignore"):  # far means zero
+            if self.affinity == "rbf":
+                return np.exp(-((np.ldexp(np.sqrt(self.gamma), self.exponent) * distances) ** 2))
+            return np.exp(-0.5 * ((distances / sigma_a) * (distances / sigma_b)))
+
+    def of_pairs(self, A, i, sigma_a, B, j, sigma_b):
+        """Similarities of rows `i` of `A` and `j` of `B`; the scales are None but if local."""
+        if self.affinity == "cosine":
+            return np.clip(pair_products(A, i, B, j), 0.0, 1.0)
+        local = self.affinity == "local"
+        return self.of_distances(
+            pair_distances(A, i, B, j),
+            sigma_a[i] if local else None,
+            sigma_b[j] if local else None,
+        )
+
+    def of_all(self, A, sigma_a, B, sigma_b):
+        """Similarities of all rows of `A` and of `B`; the scales are None but if local."""
+        if self.affinity == "cosine":
+            products = A @ B.T
+            values = products.toarray() if sp.issparse(products) else products
+            return np.clip(values, 0.0, 1.0, out=values)
+        values = np.empty((A.shape[0], B.shape[0]))
+        local = self.affinity == "local"
+        for rows, distances in distance_blocks(A, B):
+            values[rows] = self.of_distances(
+                distances, sigma_a[rows, None] if local else None, sigma_b if local else None
+            )
+        return values
+
+
+def local_scales(rows, search, neighbors):
+    """Distance of each row to the last of its `neighbors` in the training samples.
+
+    It is zero for a row with that many copies; then it is the distance to the nearest row that
+    is not a copy, or one if all rows are equal.
+    """
+    sigma = last_distances(rows, neighbors, rows)
+    lone = sigma == 0
+    if not lone.any():
+        return sigma
+    _, first, copies_of = np.unique(row_hashes(rows), return_index=True, return_inverse=True)
+    if len(first) > 1:
+        distinct = rows[first]
+        nearest = last_distances(distinct, search(distinct).others(1), distinct)
+        sigma[lone] = nearest[copies_of[lone]]
+    sigma[sigma == 0] = sigma[sigma > 0].min() if sigma.any() else 1.0
+    return sigma
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityGraph:
+    """Similarities of the training samples, and the rule that gives those of new samples.
+
+    Attributes
+    ----------
+    W : ndarray or CSR of shape (n_samples, n_samples)
+        Symmetric, nonnegative similarities of the training samples.
+    similarity : Similarity
+        Their formula.
+    graph : {"full", "union", "mutual"}
+        Which pairs have one.
+    n_neighbors : int
+        Number of neighbours of new samples.
+    rows : ndarray or CSR of shape (n_samples, n_features)
+        Training samples in the units of the formula.
+    members : ndarray of int
+        Samples that may be neighbours: for "cosine", those that are not zero.
+    search : object or None
+        Finds neighbours among the members; None if none are needed.
+    sigma : ndarray of shape (n_samples,) or None
+        Local scales, in the units of the formula; None if the affinity is not "local".
+    known : KnownRows
+        The training samples as they were given.
+    """
+
+    W: Any
+    similarity: Similarity
+    graph: str
+    n_neighbors: int
+    rows: Any
+    members: np.ndarray
+    search: Any
+    sigma: Any
+    known: KnownRows
+    has_samples = True
+
+    @property
+    def own(self):
+        """Similarity of a new sample to itself: one in a full graph, none in a sparse one."""
+        return 1.0 if self.graph == "full" else 0.0
+
+    def nearest(self, X):
+        """Indices of the training samples nearest to new samples."""
+        return pairwise_distances_argmin(self.similarity.rows(X), self.rows)
+
+    def match(self, X):
+        """For each row of `X`, the first training sample that equals it; -1 if none does."""
+        return self.known.match(X)
+
+    def to_new(self, X):
+        """Similarities of new samples to the training samples.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_new, n_features)
+            New samples.
+
+        Returns
+        -------
+        similarities : ndarray or CSR of shape (n_new, n_samples)
+            Dense, to all training samples, if the graph is full. Otherwise to the `n_neighbors`
+            nearest ones, for "union" and "mutual" alike; a training sample is its own nearest.
+            The local scale of a sample equal to a training sample is the latter's, that of any
+            other is the distance to the last of its neighbours.
+        """
+        if sp.issparse(X) != sp.issparse(self.rows):
+            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
+        rows = self.similarity.rows(X)
+        neighbors = None if self.search is None else self._neighbors_of(rows)
+        sigma = None if self.sigma is None else self._scales_of(X, rows, neighbors)
+        if self.graph == "full":
+            return self.similarity.of_all(rows, sigma, self.rows, self.sigma)
+        shape = (rows.shape[0], self.rows.shape[0])
+        if neighbors is None:  # all training samples are zero
+            return sp.csr_array(shape)
+        i, j = nearest_pairs(neighbors)
+        values = self.similarity.of_pairs(rows, i, sigma, self.rows, j, self.sigma)
+        found = sp.csr_array((values, (i, j)), shape)
+        found.eliminate_zeros()
+        found.sort_indices()
+        return found
+
+    def _neighbors_of(self, rows):
+        """Training samples nearest to new rows; -1 where none was found."""
+        found = self.search.nearest(rows, min(self.n_neighbors, len(self.members)))
+        return np.where(found >= 0, self.members[found], -1)
+
+    def _scales_of(self, X, rows, neighbors):
+        """Local scales of new samples."""
+        sigma = last_distances(rows, neighbors, self.rows)
+        matched = self.match(X)
+        sigma[matched >= 0] = self.sigma[matched[matched >= 0]]
+        sigma[sigma == 0] = self.sigma.min()
+        return sigma
+
+
+def similarity_graph(
+    X, *, affinity, graph, n_neighbors, gamma=None, neighbors="exact", n_jobs=None
+):
+    """Graph of the similarities of samples.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+    affinity : {"rbf", "cosine", "local"}
+        Similarity of samples x and y:
+
+        - "rbf": exp(-gamma |x - y|^2);
+        - "cosine": <x, y> / (|x| |y|), zero if it is negative or one of them is zero. The
+          nonnegative data of [1]_ have no negative ones;
+        - "local": exp(-|x - y|^2 / (2 sigma_x sigma_y)) of [2]_, where sigma_x is the distance
+          of x to the last of its `n_neighbors` nearest other samples. If these all equal x, it
+          is the distance to the nearest sample that does not.
+    graph : {"full", "union", "mutual"}
+        Pairs that have a similarity: all of them, in a dense matrix whose diagonal is one (zero
+        for the zero samples of "cosine"); or the pairs of which one is among the `n_neighbors`
+        nearest other samples of the other; or those where this holds both ways. The latter two
+        are sparse, without a diagonal. Neighbours are near in angle for "cosine".
+    n_neighbors : int
+        Number of neighbours; all other samples if there are fewer.
+    gamma : float, default=None
+        Coefficient of "rbf".
+    neighbors : {"exact", "approximate"}, default="exact"
+        How the neighbours of "union" and "mutual" are found: all of them by scikit-learn, or
+        most of them by faiss, which takes many samples of many features and no sparse ones.
+    n_jobs : int, default=None
+        Threads that search a tree, which is how exact neighbours are found in up to 15
+        dimensions. The other searches take the threads that OpenMP gives them.
+
+    Returns
+    -------
+    similarities : SimilarityGraph
+    """
+    _check_choices(X, affinity, graph, n_neighbors, gamma, neighbors)
+    n_samples = X.shape[0]
+    if graph == "full":
+        check_fits_memory(n_samples, remedy='use graph="union", which is sparse')
+        neighbors = "exact"
+
+    def search_in(rows):
+        return ApproximateSearch(rows) if neighbors == "approximate" else ExactSearch(rows, n_jobs)
+
+    similarity = Similarity.fitting(X, affinity, gamma)
+    rows = similarity.rows(X)
+    members = np.arange(n_samples)
+    if affinity == "cosine":  # zero samples are similar to none, but not far from the unit sphere
+        members = np.flatnonzero(squared_norms(rows) > 0)
+    search = found = sigma = None
+    if len(members) > 0 and (graph != "full" or affinity == "local"):
+        search = search_in(rows if len(members) == n_samples else rows[members])
+        found = others_in(search, members, n_samples, n_neighbors)
+    if affinity == "local":
+        sigma = local_scales(rows, search_in, found)
+    if graph == "full":
+        W = similarity.of_all(rows, sigma, rows, sigma)
+        np.maximum(W, W.T, out=W)  # rounding may differ across the diagonal
+        W[members, members] = 1.0
+    elif found is None:
+        W = sp.csr_array((n_samples, n_samples))
+    else:
+        i, j = joined_pairs(found, graph)
+        values = similarity.of_pairs(rows, i, sigma, rows, j, sigma)
+        W = symmetric_from_pairs(i, j, values, n_samples)
+    return SimilarityGraph(
+        W, similarity, graph, n_neighbors, rows, members, search, sigma, KnownRows.of(X)
+    )
+
+
+def _check_choices(X, affinity, graph, n_neighbors, gamma, neighbors):
+    """Refuse arguments that cannot work."""
+    for name, value, choices in (
+        ("affinity", affinity, AFFINITIES),
+        ("graph", graph, GRAPHS),
+        ("neighbors", neighbors, SEARCHES),
+    ):
+        if value not in choices:
+            raise ValueError(f"{name}={value!r} is none of {choices}.")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
+    if affinity == "rbf" and not (gamma is not None and 0 < gamma < np.inf):
+        raise ValueError(f"affinity='rbf' needs a positive number gamma, got gamma={gamma!r}.")
+    if neighbors == "approximate" and sp.issparse(X):
+        raise TypeError(
+            "neighbors='approximate' needs a dense X, got a sparse one; use neighbors='exact', "
+            "or reduce X to a few dense features first."
+        )
+
+
+def check_similarity(W):
+    """Check similarities that the user computed.
+
+    Parameters
+    ----------
+    W : {array-like, sparse matrix} of shape (n_samples, n_samples)
+        Similarities, symmetric but for rounding errors.
+
+    Returns
+    -------
+    W : ndarray or CSR of shape (n_samples, n_samples)
+        The same in float64, exactly symmetric; CSR with sorted indices and without zeros.
+
+    Raises
+    ------
+    ValueError
+        If they are not square, finite, nonnegative and symmetric.
+    """
+    sparse = sp.issparse(W)
+    W = sp.csr_array(W, dtype=np.float64) if sparse else np.asarray(W, dtype=np.float64)
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise ValueError(
+            "affinity='precomputed' needs X to be the square matrix of similarities between the "
+            f"samples, got shape {W.shape}; use another affinity for a feature matrix."
+        )
+    values = W.data if sparse else W
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "affinity='precomputed' needs finite similarities, but X has NaN or infinite values; "
+            "put zero where samples are not connected."
+        )
+    lowest = values.min(initial=0.0)
+    if lowest < 0:
+        raise ValueError(
+            "affinity='precomputed' needs nonnegative similarities, but the least value of X is "
+            f"{lowest:.3g}; clip or shift X, for instance X.clip(min=0)."
+        )
+    if W.shape[0]:
+        check_symmetric(W, parameter="affinity")
+    W = 0.5 * W + 0.5 * W.T
+    if sparse:
+        W = W.tocsr()
+        W.eliminate_zeros()
+        W.sort_indices()
+    return W
+
+
+@dataclass(frozen=True, eq=False)
+class GivenGraph:
+    """Similarities, or the matrix Q, that a user brought; has the methods of SimilarityGraph."""
+
+    W: Any
+    own: float
+    known: KnownRows
+    has_samples = False
+
+    @classmethod
+    def of_similarities(cls, X):
+        """Graph of similarities, which are checked."""
+        return cls._of(X, check_similarity(X))
+
+    @classmethod
+    def of_matrix(cls, X):
+        """Any symmetric matrix."""
+        check_symmetric(X, parameter="matrix")
+        return cls._of(X, (0.5 * X + 0.5 * X.T).tocsr() if sp.issparse(X) else (X + X.T) / 2)
+
+    @classmethod
+    def _of(cls, X, W):
+        return cls(W, float(W.diagonal().mean()), KnownRows.of(X))
+
+    def match(self, X):
+        """For each row of `X`, the sample with the same row; -1 if there is none."""
+        return self.known.match(X)
+
+    def to_new(self, X):
+        """The rows of new samples are given, too."""
+        return X

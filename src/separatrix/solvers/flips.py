@@ -1,0 +1,489 @@
+"""Labels improved by moving one sample at a time."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from separatrix._numba import njit
+from separatrix.labels.links import Links, linked_labels
+from separatrix.labels.offsets import balanced_offsets
+
+__all__ = ["random_labels", "solve_flips", "stability_times_gap", "sums_of", "targets_of"]
+# Gains up to this are rounding errors; entries of hat matrices are at most one.
+ROUNDING = 1e-12
+# Most moves per sample, and most passes over them: searches end long before.
+MAX_MOVES = 100
+MAX_SWEEPS = 1_000
+# Rounds of shaking; each claims half as many samples as the one before.
+N_SHAKES = 20
+
+
+# --- the search ---------------------------------------------------------------------------------
+
+
+def targets_of(labels, n_clusters):
+    """Targets of the classifiers, (8) of the paper: 1 in the own cluster, -1 elsewhere."""
+    return 2.0 * (labels[:, None] == np.arange(n_clusters)) - 1
+
+
+def random_labels(sizes, rng, links=None):
+    """Labels at random, as many of each as its target says, if links allow."""
+    if links is not None:
+        scores = rng.standard_normal((links.n_samples, links.n_clusters))
+        least, most = np.floor(sizes.targets), np.ceil(sizes.targets)
+        return linked_labels(scores, links, min_size=least, max_size=most).labels
+    ends = np.round(np.cumsum(sizes.targets)).astype(np.intp)
+    labels = np.searchsorted(ends, np.arange(ends[-1]), side="right")
+    return rng.permutation(labels)
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Clusters.
+    sums : ndarray of shape (n_clusters, n_samples)
+        The hat matrix summed over the samples of each cluster.
+    objective : float
+        The criterion, (10) of the paper.
+    n_moves : int
+        Samples moved.
+    """
+
+    labels: np.ndarray
+    sums: np.ndarray
+    objective: float
+    n_moves: int
+
+    def leave_one_out(self, R):
+        """Values that classifiers would give each sample had it been left out."""
+        targets = targets_of(self.labels, len(self.sums))
+        fitted = 2 * self.sums.T - self.sums.sum(axis=0)[:, None]
+        return targets - (targets - fitted) / (1 - np.diag(R))[:, None]
+
+    def advantage(self, R, most=np.inf):
+        """Mean lead of the own cluster over the next when samples are left out, each up to `most`.
+
+        Leads beyond one, the distance of a target from zero, say little more.
+        """
+        scores = self.leave_one_out(R)
+        rows = np.arange(len(scores))
+        own = scores[rows, self.labels]
+        scores[rows, self.labels] = -np.inf
+        return float(np.minimum(own - scores.max(axis=1), most).mean())
+
+
+def solve_flips(R, labels, sizes, *, search, links=None):
+    r"""Improve labels by moving one sample at a time.
+
+    .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
+
+    is (10) of the paper, with Lemma 1 put right: it has 1 where n belongs. Written with cluster
+    indicators :math:`e_h` it is :math:`kn + (4 - k) 1^\top R 1 - 4 \sum_h e_h^\top R e_h`. Moving
+    sample j from cluster c to d lowers it by :math:`8 (T_{dj} - T_{cj} + R_{jj})` with
+    :math:`T_h = R e_h`, so each of the candidates costs O(1), and a move two rows of R.
+
+    Parameters
+    ----------
+    R : ndarray of shape (n_samples, n_samples)
+        Hat matrix.
+    labels : ndarray of shape (n_samples,)
+        Where to start.
+    sizes : Sizes
+        What shaking aims at, and the bounds that later moves keep.
+    search : {"shaking", "steepest", "stochastic"}
+        Algorithm 3, 2 or 1. Algorithm 3 need not end with the sizes it aims at, since clusters
+        take turns. It is followed by the cheapest moves into the bounds, and by Algorithm 2
+        within them, so that no single move is left that would improve. Where bounds forbid moves,
+        classifiers with offsets label the samples anew as long as that improves: Q is concave in
+        the indicators, so the best labels for its tangent are never worse.
+    links : Links, default=None
+        Links that `labels` keep. What is linked moves as a whole.
+
+    Returns
+    -------
+    found : Flips
+    """
+    n_clusters = len(sizes.targets)
+    nodes = Nodes.of(R, links)
+    bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    n_moves = 0
+    labels = nodes.of_samples(labels)
+    first = True
+    while True:
+        # 1. Moves of single nodes.
+        sums, counts = sums_of(nodes.R, labels, n_clusters)[0], nodes.counts(labels, n_clusters)
+        state = (nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices)
+        if first and search == "shaking":
+            n_moves += _shake(*state, sizes.targets, N_SHAKES)
+        if first:
+            n_moves += _settle(*state, *bounds)
+        if search == "stochastic":
+            n_moves += _sweep(*state, *bounds, MAX_SWEEPS)
+        else:
+            n_moves += _descend(*state, *bounds, MAX_MOVES * len(labels))
+        first = False
+        # 2. Labels of all samples that are best for the tangent, where bounds or links forbid
+        # moves.
+        found = nodes.to_samples(labels)
+        sums, counts = sums_of(R, found, n_clusters)
+        own = own_sum(sums, found)
+        if links is None and not ((counts <= bounds[0]) | (counts >= bounds[1])).any():
+            break
+        again = tangent_labels(sums, bounds, links)
+        if again is None:
+            break
+        if own_sum(sums_of(R, again, n_clusters)[0], again) <= own + ROUNDING * len(found):
+            break
+        n_moves += np.count_nonzero(again != found)
+        labels = nodes.of_samples(again)
+    objective = n_clusters * len(found) + (4 - n_clusters) * sums.sum() - 4 * own
+    return Flips(found, sums, float(objective), int(n_moves))
+
+
+def own_sum(sums, labels):
+    """Sum of the hat matrix over pairs of samples in the same cluster."""
+    return sums[labels, np.arange(len(labels))].sum()
+
+
+def tangent_labels(sums, bounds, links):
+    """Labels within bounds that have the largest sums, or None if there are none."""
+    if links is not None:
+        found = linked_labels(sums.T, links, min_size=bounds[0], max_size=bounds[1])
+        return found.labels if found.within else None
+    found = balanced_offsets(sums.T, min_size=bounds[0], max_size=bounds[1])
+    return (sums.T + found.offsets).argmax(axis=1) if found.within else None
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What moves as a whole: samples, or the components that links make of them.
+
+    For two clusters the samples of a component may have either sign, so that one of its clusters
+    gains what the other loses; signs are such that the one that its label says gains.
+
+    Attributes
+    ----------
+    R : ndarray of shape (n_nodes, n_nodes)
+        The hat matrix summed over nodes.
+    size : ndarray of shape (n_nodes,)
+        Samples that a cluster gains with a node.
+    indptr, indices : ndarray
+        Nodes that a node must be kept apart from, in compressed rows.
+    links : Links or None
+        What made the nodes.
+    turn : ndarray of shape (n_nodes,)
+        -1 where the sign of a component is not that of its first sample.
+    """
+
+    R: np.ndarray
+    size: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    links: Links | None = None
+    turn: Any = None
+
+    @classmethod
+    def of(cls, R, links):
+        """Nodes of all samples."""
+        if links is None:
+            none = np.zeros(0, dtype=np.int64)
+            return cls(R, np.ones(len(R), dtype=np.int64), np.zeros(len(R) + 1, np.int64), none)
+        size = links.totals(np.ones(len(R)))
+        turn = np.where(size < 0, -1, 1)
+        summed = turn[:, None] * links.totals(links.totals(R).T) * turn
+        pairs = np.concatenate([links.conflicts, links.conflicts[:, ::-1]])
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        counts = np.bincount(pairs[:, 0], minlength=len(size))
+        return cls(
+            np.ascontiguousarray(summed),
+            np.abs(size).astype(np.int64),
+            np.append(0, np.cumsum(counts)).astype(np.int64),
+            np.ascontiguousarray(pairs[:, 1]).astype(np.int64),
+            links,
+            turn,
+        )
+
+    def of_samples(self, labels):
+        """Labels of nodes from those of samples that keep the links."""
+        if self.links is None:
+            return labels.astype(np.int64)
+        labels = labels[self.links.representatives].astype(np.int64)
+        return np.where(self.turn < 0, 1 - labels, labels)
+
+    def to_samples(self, labels):
+        """Labels of samples from those of nodes."""
+        if self.links is None:
+            return labels
+        if self.links.n_clusters > 2:
+            return self.links.spread(labels)
+        return (self.links.spread(self.turn * (2 * labels - 1)) + 1) // 2
+
+    def counts(self, labels, n_clusters):
+        """Samples of each cluster."""
+        return np.bincount(self.to_samples(labels), minlength=n_clusters).astype(np.int64)
+
+
+def sums_of(R, labels, n_clusters):
+    """The hat matrix summed over the samples of each cluster, and how many these are."""
+    members = (labels == np.arange(n_clusters)[:, None]).astype(np.float64)
+    return np.ascontiguousarray(members @ R), members.sum(axis=1).astype(np.int64)
+
+
+@njit
+def _move(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    size,  # IN
+    j,
+    d,
+):
+    """Move node j to cluster d."""
+    c = labels[j]
+    for i in range(R.shape[0]):
+        sums[c, i] -= R[j, i]
+        sums[d, i] += R[j, i]
+    counts[c] -= size[j]
+    counts[d] += size[j]
+    labels[j] = d
+
+
+@njit
+def _is_free(
+    labels,  # IN
+    indptr,  # IN
+    indices,  # IN
+    j,
+    d,
+):
+    """Whether cluster d holds no node that node j must be kept apart from."""
+    for entry in range(indptr[j], indptr[j + 1]):  # noqa: SIM110 (numba knows no generators)
+        if labels[indices[entry]] == d:
+            return False
+    return True
+
+
+@njit
+def _shake(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
+    targets,  # IN
+    n_shakes,
+):
+    """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster."""
+    n_nodes = R.shape[0]
+    n_clusters = counts.shape[0]
+    n_moves = 0
+    for shake in range(n_shakes + 1):
+        for d in range(n_clusters):
+            n_claimed = int(targets[d] / 2.0**shake + targets[d] - counts[d] + 1e-9)
+            while n_claimed > 0:
+                best, chosen = -np.inf, -1
+                for j in range(n_nodes):
+                    c = labels[j]
+                    if c != d and 0 < size[j] <= n_claimed:
+                        gain = sums[d, j] - sums[c, j] + R[j, j]
+                        if gain > best and _is_free(labels, indptr, indices, j, d):
+                            best, chosen = gain, j
+                if chosen < 0:
+                    break
+                _move(R, sums, labels, counts, size, chosen, d)
+                n_claimed -= size[chosen]
+                n_moves += 1
+    return n_moves
+
+
+@njit
+def _beyond(count, least, most):
+    """By how much a size is out of bounds."""
+    return max(least - count, count - most, 0)
+
+
+@njit
+def _best_move(
+    R,  # IN
+    sums,  # IN
+    labels,  # IN
+    counts,  # IN
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
+    least,  # IN
+    most,  # IN
+    first,
+    last,
+    at_least,
+    into_bounds,
+):
+    """Move, of one of the nodes from first to last, of the largest gain above `at_least`.
+
+    It keeps sizes in bounds, or brings them nearer where `into_bounds`.
+
+    Returns
+    -------
+    chosen, target : int
+        Node and cluster; -1 if there is no such move.
+    """
+    n_clusters = counts.shape[0]
+    best, chosen, target = at_least, -1, -1
+    for j in range(first, last):
+        c = labels[j]
+        if not into_bounds and counts[c] - size[j] < least[c]:
+            continue
+        for d in range(n_clusters):
+            if d == c:
+                continue
+            if into_bounds:
+                before = _beyond(counts[c], least[c], most[c]) + _beyond(
+                    counts[d], least[d], most[d]
+                )
+                after = _beyond(counts[c] - size[j], least[c], most[c]) + _beyond(
+                    counts[d] + size[j], least[d], most[d]
+                )
+                if after >= before:
+                    continue
+            elif counts[d] + size[j] > most[d]:
+                continue
+            gain = sums[d, j] - sums[c, j] + R[j, j]
+            if gain > best and _is_free(labels, indptr, indices, j, d):
+                best, chosen, target = gain, j, d
+    return chosen, target
+
+
+@njit
+def _settle(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
+    least,  # IN
+    most,  # IN
+):
+    """Move the least unwilling nodes until all sizes are within their bounds."""
+    n_moves = 0
+    while True:
+        chosen, target = _best_move(
+            R,
+            sums,
+            labels,
+            counts,
+            size,
+            indptr,
+            indices,
+            least,
+            most,
+            0,
+            R.shape[0],
+            -np.inf,
+            True,
+        )
+        if chosen < 0:
+            return n_moves
+        _move(R, sums, labels, counts, size, chosen, target)
+        n_moves += 1
+
+
+@njit
+def _descend(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
+    least,  # IN
+    most,  # IN
+    max_moves,
+):
+    """Algorithm 2 within bounds on sizes: the move that improves most, until there is none."""
+    for n_moves in range(max_moves):
+        chosen, target = _best_move(
+            R,
+            sums,
+            labels,
+            counts,
+            size,
+            indptr,
+            indices,
+            least,
+            most,
+            0,
+            R.shape[0],
+            ROUNDING,
+            False,
+        )
+        if chosen < 0:
+            return n_moves
+        _move(R, sums, labels, counts, size, chosen, target)
+    return max_moves
+
+
+@njit
+def _sweep(
+    R,  # IN
+    sums,  # INOUT
+    labels,  # INOUT
+    counts,  # INOUT
+    size,  # IN
+    indptr,  # IN
+    indices,  # IN
+    least,  # IN
+    most,  # IN
+    max_sweeps,
+):
+    """Algorithm 1 within bounds on sizes: each node in turn goes where it fits best."""
+    n_moves = 0
+    for _ in range(max_sweeps):
+        moved = False
+        for j in range(R.shape[0]):
+            chosen, target = _best_move(
+                R,
+                sums,
+                labels,
+                counts,
+                size,
+                indptr,
+                indices,
+                least,
+                most,
+                j,
+                j + 1,
+                ROUNDING,
+                False,
+            )
+            if chosen >= 0:
+                _move(R, sums, labels, counts, size, j, target)
+                moved = True
+                n_moves += 1
+        if not moved:
+            break
+    return n_moves
+
+
+# --- choosing without labels --------------------------------------------------------------------
+
+
+def stability_times_gap(R, starts, sizes, search):
+    """How well starts agree, times how clearly samples belong to their clusters when left out."""
+    found = [solve_flips(R, start, sizes, search=search) for start in starts]
+    pairs = combinations([run.labels for run in found], 2)
+    stability = np.mean([adjusted_rand_score(a, b) for a, b in pairs])
+    best = min(found, key=lambda run: run.objective)
+    return max(stability, 0.0) * max(best.advantage(R), 0.0)

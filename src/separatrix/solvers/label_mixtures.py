@@ -1,0 +1,595 @@
+r"""Labellings that a machine can be fitted to, and the saddle point over all of them.
+
+Both label generation clustering [2]_ and optimal margin distribution clustering [1]_ replace the
+choice of one labelling y among a set B by a convex problem, (7) of [1]_:
+
+.. math:: \min_{\mu \in \Delta} \max_\alpha \sum_{y \in B} \mu_y G(\alpha, y)
+          = \min_{\mu \in \Delta} \max_\alpha \; \ell(\alpha) - \sum_{y \in B} \mu_y\,
+          \tfrac12 (y \odot \alpha)^\top K (y \odot \alpha)
+
+where G is the dual objective of a machine and only its quadratic term depends on the labels. B has
+far too many members to be listed. So it is grown: solve over the labellings at hand, look for one
+that the solution violates most, add it, and go on.
+
+Both papers have two clusters. Here there may be more: a labelling then has one vector of signs for
+each cluster against the rest, each with multipliers of its own, and G is summed over them. Weights
+belong to labellings as a whole, so all that is said of two clusters holds of more. Only, how
+clusters are numbered is no longer a matter of indifference; labellings are aligned to the first.
+
+References
+----------
+.. [1] T. Zhang, Z.-H. Zhou, "Optimal margin distribution clustering", AAAI 2018.
+.. [2] Y.-F. Li, I. W. Tsang, J. T. Kwok, Z.-H. Zhou, "Tighter and convex maximum margin
+   clustering", AISTATS 2009.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import nnls
+from scipy.sparse.linalg import eigsh
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from separatrix.labels.links import Links, linked_labels
+from separatrix.labels.numbering import aligned, numbered
+from separatrix.similarity.kernels import double_centred
+from separatrix.solvers.margin_distribution import (
+    FeatureSpace,
+    KernelSpace,
+    Losses,
+    solve_in_space,
+)
+
+__all__ = [
+    "Band",
+    "Candidates",
+    "Generated",
+    "Machine",
+    "Saddle",
+    "alternate",
+    "ascent_starts",
+    "consensus",
+    "generate",
+    "mixed_kernels",
+    "most_violated",
+    "pool",
+    "signs_of",
+    "solve_saddle",
+    "vote",
+]
+
+# Eigenvectors of each matrix whose signs are labellings to begin with.
+SPECTRAL_STARTS = 5
+# Clusterings by k-means that are labellings to begin with, in each of two spaces.
+KMEANS_STARTS = 5
+# Leading eigenvectors of the kernel that stand for it while starts are improved.
+ROUGH_RANK = 50
+# Most rounds of improving a labelling; few are needed.
+MAX_ASCENTS = 100
+# Starts of the search for violated labellings that are drawn, and most labellings a round adds.
+RANDOM_STARTS = 5
+NEW_LABELLINGS = 5
+# Weight that new labellings begin with, and up to which those at hand are no starts.
+NEW_WEIGHT = 1e-2
+NEGLIGIBLE = 1e-3
+# Accuracy of machines, by their residual.
+MACHINE_TOL = 1e-6
+# Shortest step of the line search, and the part of the promised descent that is asked for.
+SHORTEST_STEP = 1e-4
+DESCENT = 1e-4
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine that labels are fitted with.
+
+    Attributes
+    ----------
+    C : float
+        Weight of the mean loss.
+    nu, theta : float
+        Parameters of the margin distribution; both zero for the squared hinge loss.
+    """
+
+    C: float
+    nu: float = 0.0
+    theta: float = 0.0
+
+    def fit(self, space, y, start=None):
+        """Machine of the signs y in a space."""
+        losses = self.losses(y)
+        return solve_in_space(space, losses, C=self.C, start=start, tol=MACHINE_TOL, max_iter=100)
+
+    def losses(self, y):
+        """Losses of margins."""
+        return Losses.of(y, C=self.C, nu=self.nu, theta=self.theta)
+
+
+@dataclass(frozen=True)
+class Band:
+    """The set B: labellings in balance that keep all links.
+
+    Attributes
+    ----------
+    links : Links
+        The links, which know the number of clusters.
+    balance : float
+        Largest difference of the sizes of two clusters as a share of all samples. More than two
+        hold (1 - balance) / k to (1 + balance) / k of the samples each, up to one sample.
+    """
+
+    links: Links
+    balance: float
+
+    @property
+    def n_clusters(self):
+        """Number of clusters."""
+        return self.links.n_clusters
+
+    @property
+    def sizes(self):
+        """Least and most samples of a cluster."""
+        even = self.links.n_samples / self.n_clusters
+        least, most = (1 - self.balance) * even, (1 + self.balance) * even
+        if self.n_clusters == 2:
+            low, high = np.ceil(least - 1e-9), np.floor(most + 1e-9)
+            return (low, high) if low <= high else (high, low)
+        return max(np.floor(least + 1e-9), 1.0), np.ceil(most - 1e-9)
+
+    def nearest(self, scores):
+        """The labelling of B with the largest sum of scores."""
+        scores = scores[:, 0] if scores.shape[1] == 1 else scores
+        least, most = self.sizes
+        return linked_labels(scores, self.links, min_size=least, max_size=most).labels
+
+
+def signs_of(labels, n_clusters):
+    """Signs of the machines of labellings: one machine for two clusters, otherwise one for each.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (..., n_samples)
+        Labellings.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    signs : ndarray of shape (n_machines, ..., n_samples)
+    """
+    clusters = [1] if n_clusters == 2 else range(n_clusters)
+    return np.array([2.0 * (labels == cluster) - 1 for cluster in clusters])
+
+
+class Candidates:
+    """Different labellings, aligned to the first; those that differ in numbering count as one.
+
+    Parameters
+    ----------
+    labellings : iterable of ndarray of shape (n_samples,)
+        Labellings.
+    n_clusters : int
+        Number of clusters.
+    """
+
+    def __init__(self, labellings, n_clusters):
+        self.n_clusters = n_clusters
+        self.labels: list[np.ndarray] = []
+        self._seen: set[bytes] = set()
+        self.add(labellings)
+
+    def __len__(self):
+        return len(self.labels)
+
+    def aligned(self, labels):
+        """Labels in the numbering that they have here."""
+        return aligned(labels, np.eye(self.n_clusters)[self.labels[0]]) if self.labels else labels
+
+    def add(self, labellings):
+        """Append those that are new; return how many."""
+        before = len(self)
+        for labels in labellings:
+            labels = self.aligned(labels)
+            key = numbered(labels).tobytes()
+            if key not in self._seen:
+                self._seen.add(key)
+                self.labels.append(labels)
+        return len(self) - before
+
+    @property
+    def signs(self):
+        """Signs of the machines, of shape (n_machines, n_labellings, n_samples)."""
+        return signs_of(np.array(self.labels), self.n_clusters)
+
+
+# --- the saddle point ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Saddle:
+    """Solution of (7) over some labellings.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_labellings,)
+        Weights mu of the labellings.
+    alpha : ndarray of shape (n_machines, n_samples)
+        Multipliers, the best response to the weights.
+    squares : ndarray of shape (n_labellings,)
+        Quadratic terms of the labellings at these multipliers.
+    objective : float
+        Value of (7). No labelling among those given has a smaller objective.
+    gap : float
+        Duality gap relative to the objective. It is exact: what is best against the weights is a
+        machine, and what is best against its multipliers is one of the labellings.
+    n_iter : int
+        Newton steps.
+    """
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    squares: np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+
+    def violation(self, square):
+        """Gap, relative to the objective, if a labelling with this quadratic term joined in."""
+        return max(float(square - self.weights @ self.squares) / self.objective, 0.0)
+
+
+def mixed_kernels(K, signs, weights):
+    """Kernel of each machine: K * yy', summed over labellings by their weights."""
+    used = weights > 0
+    return [K * ((S[used].T * weights[used]) @ S[used]) for S in signs]
+
+
+@dataclass(frozen=True)
+class _Response:
+    """Machines that answer weights of labellings best."""
+
+    machines: list
+    spaces: list
+
+    @classmethod
+    def to(cls, weights, K, signs, machine, starts):
+        """Fit a machine, whose labels are all one, on each mixed kernel."""
+        spaces = [KernelSpace(mixed) for mixed in mixed_kernels(K, signs, weights)]
+        ones = np.ones(len(K))
+        pairs = zip(spaces, starts, strict=True)
+        return cls([machine.fit(space, ones, start) for space, start in pairs], spaces)
+
+    @property
+    def alpha(self):
+        return np.array([found.coef for found in self.machines])
+
+    @property
+    def objective(self):
+        return sum(found.objective for found in self.machines)
+
+    @property
+    def inexact(self):
+        """What the machines' own duality gaps add to the gap."""
+        return sum(found.objective - found.dual_objective for found in self.machines)
+
+
+def solve_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_iter=50):
+    r"""Weights of labellings at the saddle point, by Newton's method.
+
+    .. math:: \min_{\mu \in \Delta} \phi(\mu), \qquad \phi(\mu) = \max_\alpha \ell(\alpha)
+              - \sum_k \mu_k q_k(\alpha), \qquad q_k(\alpha) = \tfrac12 (y_k \odot \alpha)^\top K
+              (y_k \odot \alpha)
+
+    The inner problem is a machine on the mixed kernel whose labels are all one. So phi is convex
+    and piecewise smooth with the gradient -q; its Hessian :math:`c_k^\top (D^{-1} + K_\mu)^{-1}
+    c_l`, with :math:`c_k = \partial_\alpha q_k` and D the curvature of the losses, costs a few
+    triangular solves with the factor that the machine has left. The paper takes noisy gradient
+    steps in both unknowns instead; see `margin_distribution.mirror_descent`.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Kernel matrix.
+    signs : ndarray of shape (n_machines, n_labellings, n_samples)
+        Labellings.
+    machine : Machine
+        The machine.
+    weights : ndarray of shape (n_labellings,), default=None
+        Weights to begin with; equal ones by default.
+    start : ndarray of shape (n_machines, n_samples), default=None
+        Multipliers to begin with.
+    tol : float, default=1e-3
+        Largest duality gap relative to the objective.
+    max_iter : int, default=50
+        Most Newton steps.
+
+    Returns
+    -------
+    saddle : Saddle
+    """
+    n_machines, n_labellings, n_samples = signs.shape
+    weights = np.full(n_labellings, 1 / n_labellings) if weights is None else weights
+    losses = machine.losses(np.ones(n_samples))
+    starts = [None] * n_machines if start is None else start
+    response = _Response.to(weights, K, signs, machine, starts)
+    for n_iter in range(max_iter + 1):
+        # 1. The gap at the best response.
+        alpha, objective = response.alpha, response.objective
+        slopes = [((S * a) @ K) * S for S, a in zip(signs, alpha, strict=True)]
+        squares = sum(0.5 * slope @ a for slope, a in zip(slopes, alpha, strict=True))
+        gap = float(squares.max() - weights @ squares + response.inexact) / objective
+        if gap <= max(tol, 1e-15) or n_iter == max_iter:
+            break
+        # 2. The minimum of the quadratic model of phi on the simplex.
+        hessian = np.zeros((n_labellings, n_labellings))
+        for found, space, slope in zip(response.machines, response.spaces, slopes, strict=True):
+            root = space.whitened(slope.T, losses.slopes(found.scores)[1])
+            hessian += root.T @ root
+        step = simplex_minimum(weights, squares, hessian) - weights
+        # 3. As much of the way there as phi falls.
+        length, promised = 1.0, squares @ step
+        while True:
+            tried = weights + length * step
+            trial = _Response.to(tried, K, signs, machine, alpha)
+            fell = objective - trial.objective
+            if fell >= DESCENT * length * promised or length <= SHORTEST_STEP:
+                break
+            length *= 0.3
+        if fell <= 0:  # rounding is all that is left
+            break
+        weights, response = tried, trial
+    return Saddle(weights, alpha, squares, objective, gap, n_iter)
+
+
+def simplex_minimum(weights, descent, hessian):
+    """Minimum over the simplex of a quadratic function, given by what it is like at `weights`."""
+    n_weights = len(weights)
+    damped = hessian + 1e-10 * (np.trace(hessian) / n_weights) * np.eye(n_weights)
+    root = cholesky(damped)
+    target = root @ weights + solve_triangular(root, descent, trans=1)
+    # the last row asks for a sum of one, more urgently than anything else is asked for
+    urgent = 1e3 * np.abs(root).max()
+    system = np.vstack([root, np.full(n_weights, urgent)])
+    found, _ = nnls(system, np.append(target, urgent), maxiter=100 * n_weights)
+    return found / found.sum()
+
+
+# --- the labellings -----------------------------------------------------------------------------
+
+
+def pool(K, machine, band, rng):
+    """Diverse labellings to begin with.
+
+    Signs of leading eigenvectors of the centred and of the normalised kernel, for two clusters;
+    k-means in the spaces of both; and what each of them becomes when machines and labels are
+    improved in turn, with the kernel's leading eigenvectors in its stead.
+    """
+    n_samples, n_clusters = len(K), band.n_clusters
+    n_vectors = min(max(SPECTRAL_STARTS, n_clusters), n_samples - 1)
+    values, vectors = leading_eigenvectors(double_centred(K), n_vectors, rng)
+    embeddings = [vectors * np.sqrt(np.maximum(values, 0.0))]
+    degrees = K.sum(axis=1)
+    if (degrees > 0).all():
+        roots = 1 / np.sqrt(degrees)
+        _, cuts = leading_eigenvectors(roots[:, None] * K * roots, n_vectors, rng)
+        embeddings.append(cuts * roots[:, None] * np.sqrt(n_samples))
+    directions = [column[:, None] for places in embeddings for column in places.T]
+    scores = directions if n_clusters == 2 else []
+    for places in embeddings:
+        for _ in range(KMEANS_STARTS):
+            with warnings.catch_warnings():  # fewer distinct places than clusters are no news
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                means = KMeans(n_clusters, n_init=1, random_state=rng).fit(places)
+            scores.append(-means.transform(places))
+    found = Candidates((band.nearest(score) for score in scores), n_clusters)
+    values, vectors = leading_eigenvectors(K, min(ROUGH_RANK, n_samples - 1), rng)
+    rough = FeatureSpace(vectors * np.sqrt(np.maximum(values, 0.0)))
+    found.add([alternate(rough, labels, machine, band)[0] for labels in found.labels])
+    return found
+
+
+def leading_eigenvectors(A, n_vectors, rng):
+    """Largest eigenvalues and their vectors, the largest first."""
+    if n_vectors > 0.1 * len(A):
+        values, vectors = np.linalg.eigh(A)
+    else:
+        values, vectors = eigsh(A, k=n_vectors, v0=rng.uniform(-1, 1, len(A)), tol=1e-3)
+    order = np.argsort(-values)[:n_vectors]
+    return values[order], vectors[:, order]
+
+
+def alternate(space, labels, machine, band, max_iter=20):
+    """Fit machines to labels and label by the machines, as long as the objective falls.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+        The best labels.
+    machines : list of MarginDistribution
+        Their machines.
+    """
+    best, kept = np.inf, labels
+    machines: list = []
+    for _ in range(max_iter):
+        signs = signs_of(labels, band.n_clusters)
+        starts = [found.coef for found in machines] or [None] * len(signs)
+        fitted = [machine.fit(space, y, s) for y, s in zip(signs, starts, strict=True)]
+        objective = sum(found.objective for found in fitted)
+        if objective >= best:
+            break
+        best, kept, machines = objective, labels, fitted
+        labels = band.nearest(np.column_stack([found.scores for found in fitted]))
+        if np.array_equal(labels, kept):
+            break
+    return kept, machines
+
+
+def most_violated(K, alpha, scores, band):
+    r"""Labellings of large quadratic term, which the multipliers alpha violate most.
+
+    .. math:: \max_{y \in B} \; \tfrac12 (y \odot \alpha)^\top K (y \odot \alpha)
+
+    is a convex function to be maximised: from each start, the labelling that is best for its
+    tangent is never worse, and a fixed point is reached after a few such steps.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Kernel matrix.
+    alpha : ndarray of shape (n_machines, n_samples)
+        Multipliers.
+    scores : iterable of ndarray of shape (n_samples, n_machines)
+        Scores whose labellings are the starts.
+    band : Band
+        The set B.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_starts, n_samples)
+        Labellings, the most violated first.
+    squares : ndarray of shape (n_starts,)
+        Their quadratic terms.
+    """
+    tried = np.array([band.nearest(score) for score in scores])
+    labels = tried.copy()
+    squares = np.full(len(labels), -np.inf)
+    moving = np.arange(len(labels))
+    for _ in range(MAX_ASCENTS):
+        signs = signs_of(tried, band.n_clusters)
+        slopes = ((signs * alpha[:, None]) @ K) * alpha[:, None]
+        values = 0.5 * np.einsum("mij,mij->i", slopes, signs)
+        rose = values > squares[moving] * (1 + 1e-12)
+        moving = moving[rose]
+        squares[moving], labels[moving] = values[rose], tried[rose]
+        if len(moving) == 0:
+            break
+        tried = np.array([band.nearest(slope.T) for slope in slopes[:, rose].swapaxes(0, 1)])
+    order = np.argsort(-squares, kind="stable")
+    return labels[order], squares[order]
+
+
+def quadratic_terms(K, alpha, signs):
+    """Quadratic terms of labellings at multipliers."""
+    turned = signs * alpha[:, None]
+    return 0.5 * np.einsum("mij,mij->i", turned @ K, turned)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Labellings that were generated, and the saddle point over them.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        The labellings.
+    saddle : Saddle
+        The solution over them.
+    violation : float
+        Largest gap, relative to the objective, that any labelling that was found makes.
+    """
+
+    candidates: Candidates
+    saddle: Saddle
+    violation: float
+
+
+def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
+    """Grow the set of labellings until none is found that the solution violates.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Kernel matrix.
+    machine : Machine
+        The machine.
+    band : Band
+        The set B.
+    solve : callable
+        `solve_saddle`, or what else solves the same problem.
+    max_labellings : int
+        Most labellings, not counting those to begin with.
+    tol : float
+        Largest duality gap over the labellings, and violation by others, relative to the
+        objective.
+    iterations : Iterations
+        Loop counter of the rounds.
+    rng : RandomState
+        Draws starts.
+
+    Returns
+    -------
+    generated : Generated
+    """
+    candidates = pool(K, machine, band, rng)
+    most = len(candidates) + max_labellings
+    weights: Any = None
+    alpha: Any = None
+    for _ in iterations:
+        # 1. The saddle point over the labellings at hand.
+        signs = candidates.signs
+        saddle = solve(K, signs, machine, weights=weights, start=alpha, tol=tol)
+        alpha = saddle.alpha
+        # 2. The labellings that it violates most.
+        starts = ascent_starts(K, alpha, signs[:, saddle.weights > NEGLIGIBLE], rng)
+        found, _ = most_violated(K, alpha, starts, band)
+        # of more than two clusters, only what they are in the numbering here counts
+        found = np.array([candidates.aligned(labels) for labels in found])
+        squares = quadratic_terms(K, alpha, signs_of(found, band.n_clusters))
+        found, violation = found[np.argsort(-squares)], saddle.violation(squares.max())
+        iterations.record(saddle.objective)
+        room = min(NEW_LABELLINGS, most - len(candidates))
+        last = iterations.stopped or iterations.n_iter == iterations.max_iter
+        if violation <= tol or room <= 0 or last:
+            break
+        # 3. They join in with little weight.
+        n_new = candidates.add(found[:room])
+        if n_new == 0:
+            break
+        weights = np.append(saddle.weights * (1 - NEW_WEIGHT), np.full(n_new, NEW_WEIGHT / n_new))
+    return Generated(candidates, saddle, violation)
+
+
+def ascent_starts(K, alpha, signs, rng):
+    """Where to look for violated labellings: some at hand, eigenvectors, and chance."""
+    n_machines, n_samples = alpha.shape
+    n_vectors = min(SPECTRAL_STARTS, n_samples - 1)
+    spectral = [leading_eigenvectors(K * a * a[:, None], n_vectors, rng)[1] for a in alpha]
+    drawn = rng.standard_normal((RANDOM_STARTS, n_samples, n_machines))
+    return [*signs.transpose(1, 2, 0), *np.stack(spectral, axis=2).swapaxes(0, 1), *drawn]
+
+
+# --- readouts -----------------------------------------------------------------------------------
+
+
+def vote(labels, weights, n_clusters):
+    """Weighted share of labellings that put each sample in each cluster.
+
+    The paper's sign of the weighted sum. Labellings are aligned to the one of the largest weight:
+    y and -y are the same clusters, and would take each other's votes away.
+    """
+    one_hot = np.eye(n_clusters)
+    first = one_hot[labels[int(np.argmax(weights))]]
+    return sum(w * one_hot[aligned(y, first)] for y, w in zip(labels, weights, strict=True))
+
+
+def consensus(labels, weights, n_clusters, max_iter=100):
+    """Votes in which labellings count the more, the better they agree with the outcome.
+
+    For two clusters it is the leading eigenvector of the weighted sum of yy', by the power method,
+    to which the sign of a labelling is of no importance.
+    """
+    one_hot = np.eye(n_clusters) - 1 / n_clusters
+    outcome = vote(labels, weights, n_clusters) - 1 / n_clusters
+    for _ in range(max_iter):
+        before, outcome = outcome, np.zeros_like(outcome)
+        for y, w in zip(labels, weights, strict=True):
+            ballot = one_hot[aligned(y, before)]
+            outcome += w * np.sum(ballot * before) * ballot
+        outcome /= max(np.linalg.norm(outcome), 1e-300)
+        if np.linalg.norm(outcome - before) <= 1e-6:
+            break
+    return outcome

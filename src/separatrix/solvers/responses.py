@@ -1,0 +1,348 @@
+"""Best responses to given signs: responses of length one that are smooth and agree with them.
+
+They minimise ``reg * h'Qh - 2 * signs'h`` on the unit sphere, within a bound on their sum: by one
+eigendecomposition for all signs where the matrix is small or dense (`DenseResponder`), by
+multigrid on a large sparse graph (`GraphResponder`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.models.graph_responses import signs_of
+from separatrix.similarity.laplacians import joined_components
+from separatrix.similarity.multigrid import GraphHierarchy
+from separatrix.similarity.spectra import LOW_VECTORS, Spectrum, needs_multigrid, spread_of
+from separatrix.solvers.sphere import minimize_on_sphere, second_minimum_on_sphere
+
+__all__ = [
+    "DenseResponder",
+    "GraphResponder",
+    "Responses",
+    "cut_signs",
+    "responder_of",
+    "starts_near_second",
+]
+# Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes.
+COARSE_NODES = 5_000
+# Solutions of a linear system that turn a coarse eigenvector into one of the whole graph.
+SMOOTHING_STEPS = 2
+# Updates of the signs on a simpler matrix, which sort out the starts on a large graph, and how
+# many of them are followed to the end.
+SCREENING_UPDATES = 5
+PROMISING_STARTS = 5
+# Starts of Algorithm 1: so many eigenvectors at most, with eigenvalues so close to the second.
+PAPER_STARTS = 10
+PAPER_CLOSENESS = 1e-4
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Responses of length one, one column per start, with their multipliers.
+
+    They solve ``reg * Q @ h - eta * h - signs = omega``.
+    """
+
+    h: np.ndarray
+    eta: np.ndarray
+    omega: np.ndarray
+
+    def column(self, start):
+        """Responses and multipliers of one start."""
+        return self.h[:, start], float(self.eta[start]), float(self.omega[start])
+
+
+def responder_of(form, bound, *, dense=False):
+    """The way to best responses that suits a form."""
+    if bound is not None and bound >= form.n_samples**0.5:
+        bound = None  # no responses of length one have a larger sum
+    if dense or not needs_multigrid(form):
+        return DenseResponder(form, bound)
+    return GraphResponder.of(form, bound)
+
+
+class DenseResponder:
+    """Best responses by eigendecompositions of the whole matrix.
+
+    Parameters
+    ----------
+    form : Form
+        The matrix.
+    bound : float or None
+        Largest absolute sum of responses.
+    """
+
+    def __init__(self, form, bound):
+        self.form = form
+        self.bound = bound
+        self.Q = form.Q.toarray() if sp.issparse(form.Q) else form.Q
+
+    @cached_property
+    def free(self):
+        """Spectrum of Q."""
+        return Spectrum.of(self.Q)
+
+    @cached_property
+    def balanced(self):
+        """Spectrum of Q on vectors that sum to zero."""
+        return Spectrum.balanced(self.Q)
+
+    @cached_property
+    def low(self):
+        """The smallest eigenvalues and eigenvectors that tell samples apart."""
+        if self.bound is not None:
+            values, vectors = self.balanced.values, self.balanced.vectors
+        else:
+            # the first one of a graph has no sign change
+            first = int(self.form.is_laplacian or self.form.name == "dissimilarity")
+            values, vectors = self.free.values[first:], self.free.vectors[:, first:]
+        return Spectrum(values[:LOW_VECTORS], vectors[:, :LOW_VECTORS])
+
+    @property
+    def scale(self):
+        """What an automatic `reg` goes by: how far the low eigenvalues lie apart."""
+        return spread_of(self.low.values)
+
+    def candidates(self, n_random, reg, rng):
+        """Signs of eigenvectors and random combinations of them."""
+        return cut_signs(with_combinations(self.low.vectors, n_random, rng))
+
+    def respond(self, signs, reg, previous=None):
+        """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum."""
+        if self.bound == 0:
+            return self._with_sum(signs, reg, 0.0)
+        x, eta = minimize_on_sphere(reg * self.free.values, self.free.vectors.T @ signs)
+        found = Responses(self.free.vectors @ x, eta, np.zeros_like(eta))
+        if self.bound is None:
+            return found
+        outside = np.abs(found.h.sum(axis=0)) > self.bound
+        if outside.any():
+            bounded = self._bounded(signs[:, outside], reg)
+            for name in ("h", "eta", "omega"):
+                getattr(found, name)[..., outside] = getattr(bounded, name)
+        return found
+
+    def _bounded(self, signs, reg):
+        """Best responses within the bound, where the best of all are not.
+
+        They are at one of its ends or, rarely, the second local minimum on the sphere.
+        """
+        x, eta = second_minimum_on_sphere(reg * self.free.values, self.free.vectors.T @ signs)
+        second = Responses(self.free.vectors @ x, eta, np.zeros_like(eta))
+        options = [self._with_sum(signs, reg, total) for total in (-self.bound, self.bound)]
+        costs = [self.quadratic(signs, option.h, reg) for option in (*options, second)]
+        costs[2][~(np.abs(second.h.sum(axis=0)) <= self.bound)] = np.inf  # or there is none
+        best = np.argmin(costs, axis=0)
+        return Responses(
+            *(
+                np.choose(best, [getattr(option, name) for option in (*options, second)])
+                for name in ("h", "eta", "omega")
+            )
+        )
+
+    def _with_sum(self, signs, reg, total):
+        """Best responses among those of a given sum.
+
+        Their mean is known, and what is left is a problem on vectors that sum to zero.
+        """
+        n_samples = len(signs)
+        mean = total / n_samples
+        values, vectors = self.balanced.values, self.balanced.vectors
+        targets = signs - reg * mean * self.Q.sum(axis=1)[:, None]
+        radius = (1 - total * mean) ** 0.5
+        x, eta = minimize_on_sphere(reg * values, vectors.T @ targets, radius)
+        h = vectors @ x + mean
+        return Responses(h, eta, (reg * (self.Q @ h) - eta * h - signs).mean(axis=0))
+
+    def quadratic(self, signs, h, reg):
+        """The function that responses minimise."""
+        return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * (signs * h).sum(axis=0)
+
+    def objective(self, h, reg):
+        """The criterion, (4) of the paper."""
+        return self.quadratic(signs_of(h), h, reg)
+
+
+def cut_signs(vectors):
+    """Starting signs: columns of `vectors` cut at their means, (9) of the paper."""
+    return signs_of(vectors - vectors.mean(axis=0))
+
+
+def starts_near_second(spectrum):
+    """The paper's starts: eigenvectors whose eigenvalues are close to the second, ten at most."""
+    second = min(1, len(spectrum.values) - 1)
+    near = np.abs(spectrum.values - spectrum.values[second]) < PAPER_CLOSENESS
+    near[:second] = False
+    return cut_signs(spectrum.vectors[:, np.flatnonzero(near)[:PAPER_STARTS]])
+
+
+def with_combinations(vectors, n_random, rng):
+    """Columns of `vectors` and random combinations of them, in which the first ones prevail."""
+    n_vectors = vectors.shape[1]
+    mix = rng.standard_normal((n_vectors, n_random)) / np.arange(1, n_vectors + 1)[:, None]
+    return np.hstack([vectors, vectors @ mix])
+
+
+class GraphResponder:
+    """Best responses by multigrid on a sparse graph; one start at a time.
+
+    A large graph is clustered first in coarse form, where merged samples are one node. A node's
+    response stands for those of its samples, so that its weight in the criterion is no longer one.
+
+    Parameters
+    ----------
+    form : Form
+        A Laplacian, that of the samples.
+    bound : float or None
+        Largest absolute weighted sum of responses.
+    hierarchy : GraphHierarchy
+        The graph.
+    weights : ndarray of shape (n_nodes,)
+        Weights of the nodes.
+    """
+
+    # of the length of responses, and of the residuals of linear systems
+    LENGTH_TOL = 0.01
+    SOLVE_TOL = 1e-3
+    MAX_SHIFTS = 6
+
+    def __init__(self, form, bound, hierarchy, weights):
+        self.form = form
+        self.bound = bound
+        self._hierarchy = hierarchy
+        self._weights = weights
+        self._to_signs = self._to_weights = None
+
+    @classmethod
+    def of(cls, form, bound):
+        """Responses of all samples."""
+        hierarchy = GraphHierarchy(joined_components(form.W), normalized=form.name == "normalized")
+        return cls(form, bound, hierarchy, np.ones(form.n_samples))
+
+    @cached_property
+    def coarse(self):
+        """The same for the merged samples of a coarser graph, and which node each belongs to."""
+        if len(self._weights) <= COARSE_NODES:
+            return None, None
+        hierarchy, aggregates = self._hierarchy.coarser(COARSE_NODES)
+        pulls = np.bincount(aggregates, self._weights * self._hierarchy.roots)
+        weights = pulls / hierarchy.roots
+        return GraphResponder(self.form, self.bound, hierarchy, weights), aggregates
+
+    @cached_property
+    def low(self):
+        """The smallest eigenvalues and eigenvectors that tell samples apart."""
+        coarse, _ = self.coarse
+        values, vectors = self._hierarchy.eigenpairs(LOW_VECTORS if coarse is None else 1)
+        return Spectrum(values + self.form.lift, vectors)
+
+    @cached_property
+    def scale(self):
+        """What an automatic `reg` goes by: how far the low eigenvalues lie apart.
+
+        A large graph has the last of them from the coarse graph's eigenvector, smoothed.
+        """
+        coarse, aggregates = self.coarse
+        if coarse is None:
+            return spread_of(self.low.values)
+        hierarchy = self._hierarchy
+        x = (coarse.low.vectors[:, -1] / coarse._hierarchy.roots)[aggregates] * hierarchy.roots
+        shift = float(coarse.low.values[-1])
+        for _ in range(SMOOTHING_STEPS):
+            x = hierarchy.solve(x, shift, start=x / shift, tol=0.01)
+            for known in (hierarchy.roots, self.low.vectors[:, 0]):
+                x -= known * (known @ x / (known @ known))
+        last = x @ hierarchy.matvec(x) / (x @ x) + self.form.lift
+        return spread_of([self.low.values[0], max(last, self.low.values[0])])
+
+    def candidates(self, n_random, reg, rng):
+        """Signs of the most promising eigenvectors and combinations, tried on a simpler matrix."""
+        return self._screened(with_combinations(self.low.vectors, n_random, rng), reg)
+
+    def _screened(self, vectors, reg):
+        """Signs of the most promising of some starts, tried on a simpler matrix.
+
+        Its eigenvalues are all equal but the lowest. Starts that lead to the same count once.
+        """
+        U, weights = self.low.vectors, self._weights[:, None]
+        rest_level = max(self.form.mean_eigenvalue, self.low.values[-1])
+        values = reg * np.append(self.low.values, rest_level)
+        signs = cut_signs(vectors)
+        for _ in range(SCREENING_UPDATES):
+            targets = weights * signs
+            low = U.T @ targets
+            rest = targets - U @ low
+            size = np.linalg.norm(rest, axis=0)
+            x, _ = minimize_on_sphere(values, np.vstack([low, size]))
+            h = U @ x[:-1] + rest * (x[-1] / np.maximum(size, np.finfo(np.float64).tiny))
+            if self.bound is not None:
+                h -= weights * ((weights * h).sum(axis=0) / (weights**2).sum())
+            signs = signs_of(h)
+        costs = values @ x**2 - 2 * (weights * np.abs(h)).sum(axis=0)
+        _, distinct = np.unique(np.round(costs / np.abs(costs).max(), 9), return_index=True)
+        return signs[:, distinct[:PROMISING_STARTS]]
+
+    def respond(self, signs, reg, previous=None):
+        """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum.
+
+        They solve ``reg * (L + shift * I) h = weights * (signs + omega)``; the shift is the
+        unknown of the secular equation, and systems are solved from the last solution.
+        """
+        targets = self._weights * signs[:, 0]
+        first_value = float(self.low.values[0] - self.form.lift)
+        least = 1e-3 * first_value + np.finfo(np.float64).tiny
+        if previous is None:
+            along = np.abs(self.low.vectors[:, 0] @ targets)
+            shift = max(along / reg - first_value, least)
+        else:
+            shift = self.form.lift - float(previous.eta[0]) / reg
+        lengths: dict[float, float] = {}
+        for _ in range(self.MAX_SHIFTS):
+            h, omega = self._shifted(targets, reg, shift)
+            lengths[shift] = float(np.linalg.norm(h))
+            if abs(lengths[shift] - 1) <= self.LENGTH_TOL:
+                break
+            better = max(_next_shift(lengths, first_value), least)
+            if better == shift:  # too short even there: the first eigenvector would be added
+                break
+            shift = better
+        h /= np.linalg.norm(h)
+        eta = reg * (self.form.lift - shift)
+        return Responses(h[:, None], np.array([eta]), np.array([omega]))
+
+    def _shifted(self, targets, reg, shift):
+        """Solution of the linear system, with omega such that the sum stays in bounds."""
+        self._to_signs = self._solved(targets, shift, self._to_signs)
+        total = self._weights @ self._to_signs / reg
+        if self.bound is None or abs(total) <= self.bound:
+            return self._to_signs / reg, 0.0
+        self._to_weights = self._solved(self._weights, shift, self._to_weights)
+        aim = np.copysign(self.bound, total)
+        omega = float(reg * (aim - total) / (self._weights @ self._to_weights))
+        return (self._to_signs + omega * self._to_weights) / reg, omega
+
+    def _solved(self, right, shift, start):
+        return self._hierarchy.solve(right, shift, start=start, tol=self.SOLVE_TOL)
+
+    def objective(self, h, reg):
+        """The criterion, (4) of the paper."""
+        h = h[:, 0]
+        if len(h) == self.form.n_samples:  # without the links that join components
+            smooth = h @ self.form.product(h)
+        else:
+            smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)
+        return np.array([reg * smooth - 2 * self._weights @ np.abs(h)])
+
+
+def _next_shift(lengths, first_value):
+    """Shift at which the secant through the reciprocal lengths of the last two is one."""
+    shifts = list(lengths)
+    last = shifts[-1]
+    if len(shifts) > 1:
+        change = 1 / lengths[last] - 1 / lengths[shifts[-2]]
+        if change * (last - shifts[-2]) > 0:
+            return last + (1 - 1 / lengths[last]) * (last - shifts[-2]) / change
+    # as if all were along the first eigenvector
+    return (last + first_value) * lengths[last] - first_value
