@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test lint papers speed figures clean
+.PHONY: demo digits test lint papers speed figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -31,6 +31,10 @@ speed: .venv/dev.stamp
 # The pictures of README and guide.
 figures: .venv/dev.stamp
 	for script in examples/plot_*.py examples/gallery.py; do $(BIN)/python $$script || exit 1; done
+
+# The table of all estimators and parameters in docs.
+parameters: .venv/dev.stamp
+	$(BIN)/python docs/generate_parameters.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

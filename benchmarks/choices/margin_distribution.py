@@ -39,6 +39,7 @@ from data import load, pair
 MAX_ROWS = 120
 CRITERIA = {"ODMC": OptimalMarginDistributionClustering, "LG": LabelGenerationMarginClustering}
 READOUTS = ("consensus", "vote", "best")
+# C is in units of 1 / n_samples, which C="scale" stands for.
 GRID = {
     "C": (0.3, 1.0, 3.0, 10.0, 100.0),
     "gamma": (("mean", 0.25), ("mean", 0.5), ("mean", 1.0), ("mean", 2.0)),
@@ -116,7 +117,7 @@ def halves(sets):
 def scores_of(X, y, criterion, settings):
     """Index of each readout after one search, and seconds of the fit."""
     k = len(np.unique(y))
-    model = CRITERIA[criterion](k, random_state=0, **settings)
+    model = CRITERIA[criterion](k, random_state=0, **settings | {"C": settings["C"] / len(X)})
     begin = time.perf_counter()
     model.fit(X)
     seconds = time.perf_counter() - begin
@@ -126,7 +127,8 @@ def scores_of(X, y, criterion, settings):
 
 def read_out(model, X):
     """Labels by each readout: what the estimator does after its search."""
-    K, machine, k = rbf_kernel(X, gamma=model.gamma_), model._machine(), model.n_clusters
+    K, machine = rbf_kernel(X, gamma=model.gamma_), model._machine(model.C_ * len(X))
+    k = model.n_clusters
     space, band = KernelSpace(K), Band(Links.of(len(X), k), model.balance)
     labels, weights = model.labellings_, model.labelling_weights_
     objectives = [sum(machine.fit(space, y).objective for y in signs_of(one, k)) for one in labels]
@@ -156,7 +158,7 @@ class Comparison:
     def __init__(self, sets, criterion, jobs, each_set):
         self.sets, self.criterion, self.jobs, self.each_set = sets, criterion, jobs, each_set
         self.halves = halves(sets)
-        self.defaults = CRITERIA[criterion]().get_params()
+        self.defaults = CRITERIA[criterion]().get_params() | {"C": 1.0}
 
     def scores(self, choice):
         """Index of each set and readout."""

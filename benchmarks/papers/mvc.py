@@ -24,12 +24,9 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from separatrix import MaximumVolumeClustering
 from separatrix.datasets import make_two_circles, make_two_gaussians, make_two_moons
-from separatrix.estimators.graph import RHO
 from separatrix.metrics import clustering_error
-from separatrix.similarity.graphs import similarity_graph
-from separatrix.similarity.laplacians import laplacian
-from separatrix.similarity.quadratic_forms import form_of
-from separatrix.similarity.spectra import Spectrum
+from separatrix.similarity.graphs import laplacian, similarity_graph
+from separatrix.similarity.quadratic_forms import RHO, Spectrum, form_of
 from separatrix.solvers.responses import cut_signs
 from separatrix.solvers.volume_sqp import run_sqp
 
@@ -269,7 +266,7 @@ def artificial_errors(make, n, n_draws, **shape):
             reg=REG,
             response_bound=1 / n,
             solver="sqp",
-            n_init=1,
+            n_combinations=1,
             random_state=0,
         )
         default = MaximumVolumeClustering(random_state=0)

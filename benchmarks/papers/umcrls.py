@@ -23,8 +23,16 @@ from sklearn.mixture import GaussianMixture
 
 from separatrix import RegularizedLeastSquaresClustering
 from separatrix.labels.sizes import Sizes
-from separatrix.solvers.flips import N_SHAKES, _shake, random_labels, solve_flips, sums_of
-from separatrix.solvers.hat_matrix import hat_matrix
+from separatrix.solvers.flips import (
+    N_SHAKES,
+    Nodes,
+    State,
+    _shake,
+    descend_by_flips,
+    hat_matrix,
+    random_labels,
+    sums_of,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from data import folder, load
@@ -135,12 +143,12 @@ class Draw:
         """Index of each search from one start."""
         shaken, _ = shake(R, start, self.equal)
         found = {
-            "Stoc": solve_flips(R, start, self.unbounded, search="stochastic").labels,
-            "Steep": solve_flips(R, start, self.unbounded, search="steepest").labels,
+            "Stoc": descend_by_flips(R, start, self.unbounded, solver="stochastic").labels,
+            "Steep": descend_by_flips(R, start, self.unbounded, solver="steepest").labels,
             "UMC": shaken,
-            # what search="shaking" does after it has shaken
-            "equal": solve_flips(R, shaken, self.equal, search="steepest").labels,
-            "free": solve_flips(R, shaken, self.free, search="steepest").labels,
+            # what solver="shaking" does after it has shaken
+            "equal": descend_by_flips(R, shaken, self.equal, solver="steepest").labels,
+            "free": descend_by_flips(R, shaken, self.free, solver="steepest").labels,
         }
         return {method: self.index(labels) for method, labels in found.items()}
 
@@ -198,10 +206,12 @@ class Draw:
 
 def shake(R, start, sizes):
     """Algorithm 3 as it is printed, and how many samples it moved."""
-    labels = start.astype(np.int64)
+    nodes, labels = Nodes.of(R, None), start.astype(np.int64)
     sums, counts = sums_of(R, labels, len(sizes.targets))
-    n_moves = _shake(R, sums, labels, counts, sizes.targets, N_SHAKES)
-    return labels, n_moves
+    moved = nodes.size, nodes.indptr, nodes.indices
+    bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    state = State(R, sums, labels, counts, *moved, *bounds)
+    return labels, _shake(state, sizes.targets, N_SHAKES)
 
 
 # --- Tables I and II ----------------------------------------------------------------------------

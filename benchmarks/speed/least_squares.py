@@ -25,10 +25,16 @@ from threadpoolctl import threadpool_limits
 
 from separatrix import RegularizedLeastSquaresClustering
 from separatrix.labels.sizes import Sizes
-from separatrix.similarity.bandwidths import resolved_gamma
-from separatrix.similarity.kernels import kernel_matrix
-from separatrix.solvers.flips import N_SHAKES, _shake, random_labels, sums_of
-from separatrix.solvers.hat_matrix import hat_matrix
+from separatrix.similarity.kernels import Kernel, resolved_gamma
+from separatrix.solvers.flips import (
+    N_SHAKES,
+    Nodes,
+    State,
+    _shake,
+    hat_matrix,
+    random_labels,
+    sums_of,
+)
 
 # What the project promises; `make speed` prints the measured ratios beside these.
 EXACT_LIMIT = 3.0
@@ -58,7 +64,7 @@ def exact(repeats):
         "ours, n_init=1": lambda seed: RegularizedLeastSquaresClustering(
             10, n_init=1, random_state=seed
         ),
-        "ours, n_init=10": lambda seed: RegularizedLeastSquaresClustering(10, random_state=seed),
+        "ours, n_init=20": lambda seed: RegularizedLeastSquaresClustering(10, random_state=seed),
     }
     spent, scores = {name: [] for name in methods}, {name: [] for name in methods}
     for seed in range(-1, repeats):  # the first round warms up
@@ -130,10 +136,12 @@ def against_rlscore(python, repeats):
         return
 
     def search(start):
-        R = hat_matrix(kernel_matrix(X, X, kernel="rbf", params={"gamma": gamma}), reg)
-        labels = start.astype(np.int64)
+        R = hat_matrix(Kernel("rbf", gamma).values(X, X), reg)
+        nodes, labels = Nodes.of(R, None), start.astype(np.int64)
         sums, counts = sums_of(R, labels, 10)
-        _shake(R, sums, labels, counts, sizes.targets, N_SHAKES - 1)
+        moved = nodes.size, nodes.indptr, nodes.indices
+        bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+        _shake(State(R, sums, labels, counts, *moved, *bounds), sizes.targets, N_SHAKES - 1)
         return labels
 
     ours, labels = [], []
@@ -186,13 +194,13 @@ def noisy_digits(n_samples, dtype):
 
 def million(n_samples, dtype, repeats):
     X, y = noisy_digits(n_samples, dtype)
-    RegularizedLeastSquaresClustering(10, n_search=1000).fit(X[:3000])  # once to warm up
+    RegularizedLeastSquaresClustering(10, max_samples=1000).fit(X[:3000])  # once to warm up
     spent, scores, peaks = {"KMeans": [], "ours": []}, {"KMeans": [], "ours": []}, []
     for seed in range(repeats):
         kmeans = KMeans(10, n_init=1, random_state=seed)
         spent["KMeans"].append(seconds(lambda model=kmeans: model.fit(X)))
         scores["KMeans"].append(adjusted_rand_score(y, kmeans.labels_))
-        ours = RegularizedLeastSquaresClustering(10, random_state=seed)
+        ours = RegularizedLeastSquaresClustering(10, n_components=200, random_state=seed)
         peaks.append(
             peak_bytes(lambda model=ours: spent["ours"].append(seconds(lambda: model.fit(X))))
         )

@@ -19,8 +19,8 @@ from sklearn.svm import SVR
 from threadpoolctl import threadpool_limits
 
 from separatrix import MaximumMarginClustering
-from separatrix.labels.thresholds import balanced_threshold
-from separatrix.similarity.bandwidths import distance_gamma
+from separatrix.labels.sizes import balanced_threshold
+from separatrix.similarity.kernels import distance_gamma
 
 # What the project promises; `make speed` prints the measured ratios beside these.
 PIXELS_LIMIT, TWONORM_LIMIT = 300, 20

@@ -25,10 +25,12 @@ __all__ = [
     "check_same_namespace",
     "check_sample_weight",
     "fit_context",
+    "is_dask",
     "like",
     "namespace_of",
     "one_blas_thread",
     "one_thread",
+    "refuse_dask",
     "supported_floats",
     "to_numpy",
     "widest_float",
@@ -44,6 +46,20 @@ def namespace_of(array):
         return _NUMPY_NAMESPACE, None
     xp, _, device = get_namespace_and_device(array)
     return xp, device
+
+
+def is_dask(X):
+    """Whether `X` is a dask collection, told without importing dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def refuse_dask(estimator, X, *, instead):
+    """Refuse a dask array where all samples are needed in memory."""
+    if is_dask(X):
+        raise TypeError(
+            f"{type(estimator).__name__} needs all samples in memory, got a dask array; pass "
+            f"X.compute(), or use {instead}."
+        )
 
 
 def supported_floats(array):

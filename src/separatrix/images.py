@@ -6,8 +6,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from separatrix.criteria.margin import MaximumMarginClustering
-
 __all__ = ["segment_image"]
 
 # Kernel width of the paper, for values from 0 to 255, as a share of the range of values.
@@ -156,6 +154,9 @@ def _check_n_segments(n_segments, n_colors):
 
 
 def _default_estimator():
+    # loaded on first use: pictures of labels need no criterion
+    from separatrix.criteria.margin import MaximumMarginClustering
+
     return MaximumMarginClustering(
         C=500.0,
         kernel="rbf",

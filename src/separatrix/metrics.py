@@ -6,9 +6,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import check_array, check_random_state
 
-from separatrix.data.chunks import beside, is_dask
-from separatrix.solvers.minimax import separation_probability
-from separatrix.solvers.minimax_sides import MomentProblem, Sides, pairwise_kappa
+from separatrix._sklearn import is_dask
+from separatrix.data.rows import beside
+from separatrix.solvers.minimax import MomentProblem, Sides, pairwise_kappa, separation_probability
 
 __all__ = [
     "balanced_clustering_error",

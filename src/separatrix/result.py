@@ -1,10 +1,141 @@
-"""What a solver returns, and the loop counter it runs on."""
+"""What a solver returns, and the progress it reports."""
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["Iterations", "Progress", "SolverResult", "Status"]
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from separatrix._sklearn import like, namespace_of, to_numpy
+
+__all__ = [
+    "Iterations",
+    "Labelling",
+    "Model",
+    "ObservedProgress",
+    "Problem",
+    "Progress",
+    "SolverResult",
+    "Status",
+    "aligned",
+    "decoded",
+    "numbered",
+    "renumbered",
+]
+
+
+# --- what estimators, problems and models agree on ----------------------------------------------
+
+
+class Problem(Protocol):
+    """What all starts of a fit share. Each kind of problem is a frozen dataclass."""
+
+    @property
+    def X(self) -> Any:
+        """The samples as the solver sees them."""
+
+    def labels_of(self, rule: Any) -> Any:
+        """Labels that what a solver found gives to these samples."""
+
+    def completed(self, rule: Any) -> "Model":
+        """The model of samples as users pass them, from what a solver found."""
+
+
+class Model(Protocol):
+    """What predicts clusters: frozen, with all that prediction needs."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters told apart."""
+
+    def scores(self, X: Any) -> Any:
+        """One value per sample for two clusters, otherwise a column per cluster."""
+
+    def labels(self, X: Any) -> Any:
+        """Cluster of each sample: that of the largest score."""
+
+    def renumbered(self, order: Any) -> "Model":
+        """The same model, its cluster i being what was cluster `order[i]`."""
+
+
+# --- labels -------------------------------------------------------------------------------------
+
+
+def decoded(scores):
+    """Clusters or classes that go with scores: the sign of one column, the largest of several."""
+    xp, _ = namespace_of(scores)
+    labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
+    return xp.astype(labels, xp.int32)
+
+
+def renumbered(labels, order):
+    """Labels in the numbering in which cluster i is what they call `order[i]`."""
+    xp, _ = namespace_of(labels)
+    return xp.take(like(np.argsort(order).astype(np.int32), labels), xp.astype(labels, xp.int32))
+
+
+def aligned(labels, shares):
+    """Labels with the clusters numbered so that they agree best with shares of each cluster."""
+    n_clusters = shares.shape[1]
+    together = np.array([shares[labels == cluster].sum(axis=0) for cluster in range(n_clusters)])
+    return linear_sum_assignment(-together)[1][labels]
+
+
+def numbered(labels):
+    """Labels numbered by first appearance: the same for all that differ in numbering."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+@dataclass
+class Labelling:
+    """Labels of samples, and the total weight of each cluster.
+
+    Attributes
+    ----------
+    labels : array of shape (n_samples,)
+        Cluster of each sample, 0 to n_clusters - 1, in the array namespace of the data.
+    n_clusters : int
+        Number of clusters, empty ones among them.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights.
+    """
+
+    labels: Any
+    n_clusters: int
+    sample_weight: Any = None
+
+    @property
+    def weights(self):
+        """Total weight of each cluster."""
+        return np.bincount(
+            to_numpy(self.labels),
+            weights=to_numpy(self.sample_weight),
+            minlength=self.n_clusters,
+        ).astype(np.float64)
+
+    @property
+    def empty(self):
+        """Mask of the clusters without samples, up to rounding of their weights."""
+        weights = self.weights
+        return weights <= 1e-12 * weights.sum()
+
+    @property
+    def order(self):
+        """Clusters by weight, largest first, ties by first appearance."""
+        weights = self.weights
+        appearance = np.zeros(len(weights), dtype=np.intp)
+        _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
+        for cluster in np.flatnonzero(
+            size[group] > 1
+        ):  # a pass over all labels only if it matters
+            appearance[cluster] = np.argmax(to_numpy(self.labels) == cluster)
+        return np.lexsort((appearance, -weights))
+
+
+# --- results ------------------------------------------------------------------------------------
 
 
 class Status(enum.Enum):
@@ -19,8 +150,8 @@ class Status(enum.Enum):
     STALLED = "Labels still moved but the criterion no longer improved; the best are returned."
     MAX_ITER = "The labels still changed after max_iter updates; increase max_iter or tol."
     GAP_LEFT = (
-        "The certified gap to the optimum, certified_gap_, is above tol; increase max_iter, or "
-        "tol where rounding allows no more."
+        "The certified gap to the optimum, gap_, is above gap_tol; increase max_steps, or gap_tol "
+        "where rounding allows no more."
     )
     DEGENERATE = (
         "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
@@ -52,31 +183,51 @@ class SolverResult:
 
     Attributes
     ----------
-    labels : array of shape (n_samples,)
-        Cluster of each sample, 0 to n_clusters - 1, in the array namespace of the data.
+    labelling : Labelling
+        The labels, in the order of the samples of the problem.
     model : object
-        What predicts `labels`, such as `Boundaries`; its `renumbered(order)` is the same model
-        with the clusters numbered otherwise.
+        What predicts them from the problem's `X`; its `renumbered(order)` is the same model with
+        the clusters numbered otherwise.
     objective : float
         Value of the criterion.
     history : list of float
         Criterion at each iteration.
-    n_iter : int
-        Iterations done.
     status : Status
         How the solver ended.
-    partition : object
-        The labels again, with the total weight of each cluster as `weights` and whatever else
-        the criterion computes its own fitted attributes from.
+    details : object
+        What the criterion makes its own fitted attributes of.
+    keeps_labels : bool
+        Whether the labels stand even where the model would say otherwise: because links bind, or
+        because another pass over all samples would double the time of a fit.
     """
 
-    labels: Any
+    labelling: Labelling
     model: Any
     objective: float
     history: list
-    n_iter: int
     status: Status
-    partition: Any = None
+    details: Any = None
+    keeps_labels: bool = False
+
+    @classmethod
+    def of_responses(cls, rule, *, objective, history, status, details=None):
+        """Result of a rule whose `responses` are the scores of the samples."""
+        labelling = Labelling(decoded(rule.responses), rule.n_clusters)
+        status = Status.DEGENERATE if labelling.empty.any() else status
+        return cls(labelling, rule, objective, history, status, details)
+
+    @property
+    def labels(self):
+        """Cluster of each sample."""
+        return self.labelling.labels
+
+    @property
+    def n_iter(self):
+        """Iterations done."""
+        return max(1, len(self.history))
+
+
+# --- progress -----------------------------------------------------------------------------------
 
 
 class Iterations:
@@ -124,3 +275,61 @@ class Progress:
     def close(self, model=None):
         """End the task with the model it found; True if its siblings should not follow."""
         return False
+
+
+class _ObservedIterations(Iterations):
+    """Loop counter that opens a callback task for each pass and closes it after."""
+
+    def __init__(self, max_iter, progress):
+        super().__init__(max_iter)
+        self._progress = progress
+
+    def __iter__(self):
+        for iteration in range(self.max_iter):
+            self._task = self._progress.subtask("iteration", 0)
+            self._stop = False
+            yield iteration
+            if self._stop:
+                self.status = Status.STOPPED
+                return
+
+    @property
+    def stopped(self):
+        return self._stop
+
+    def record(self, objective, model=None):
+        super().record(objective)
+        self._stop = self._task.close(model)
+
+
+class ObservedProgress(Progress):
+    """Progress that speaks to scikit-learn's callbacks: a task of the estimator's task tree.
+
+    `attributes_of` tells the fitted attributes that a model would have; None before it is known.
+    """
+
+    def __init__(self, estimator, context, X, attributes_of: Callable | None = None):
+        self._estimator = estimator
+        self._context = context
+        self._X = X
+        self.attributes_of = attributes_of
+        context.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def subtask(self, name, max_subtasks):
+        context = self._context.subcontext(name, max_subtasks=max_subtasks)
+        return ObservedProgress(self._estimator, context, self._X, self.attributes_of)
+
+    def iterations(self, max_iter):
+        return _ObservedIterations(max_iter, self)
+
+    def close(self, model=None):
+        attributes = None
+        if model is not None and self.attributes_of is not None:
+            attributes_of = self.attributes_of
+
+            def attributes():
+                return attributes_of(model)
+
+        return self._context.call_on_fit_task_end(
+            estimator=self._estimator, X=self._X, reconstruction_attributes=attributes
+        )

@@ -23,7 +23,7 @@ def samples(seed, n=80, n_groups=3):
 
 def with_gaussian(n_clusters, **parameters):
     return SquaredLossMutualInformationClustering(
-        n_clusters, kernel="rbf", gamma=GAMMA, **parameters
+        n_clusters, affinity="rbf", gamma=GAMMA, **parameters
     )
 
 
@@ -137,12 +137,12 @@ def test_samples_of_no_cluster_join_the_nearest():
     np.testing.assert_array_equal(model.labels_, y % 2)
 
 
-def test_precomputed_kernel():
+def test_precomputed_similarities():
     X, new = samples(0), samples(1, n=20)
     K, K_new = rbf_kernel(X, gamma=GAMMA), rbf_kernel(new, X, gamma=GAMMA)
     model = with_gaussian(3).fit(X)
     for convert in (np.asarray, sp.csr_array):
-        given = SquaredLossMutualInformationClustering(3, kernel="precomputed").fit(convert(K))
+        given = SquaredLossMutualInformationClustering(3, affinity="precomputed").fit(convert(K))
         np.testing.assert_array_equal(given.labels_, model.labels_)
         np.testing.assert_allclose(
             given.predict_proba(convert(K_new)), model.predict_proba(new), atol=1e-6
@@ -153,9 +153,9 @@ def test_rigid_motions_change_nothing():
     X = samples(2)
     angle = 0.7
     rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    for kernel in ("local", "rbf"):
-        model = SquaredLossMutualInformationClustering(3, kernel=kernel).fit(X)
-        moved = SquaredLossMutualInformationClustering(3, kernel=kernel).fit(X @ rotation + 50)
+    for affinity in ("local", "rbf"):
+        model = SquaredLossMutualInformationClustering(3, affinity=affinity).fit(X)
+        moved = SquaredLossMutualInformationClustering(3, affinity=affinity).fit(X @ rotation + 50)
         np.testing.assert_array_equal(moved.labels_, model.labels_)
         assert moved.mutual_information_ == pytest.approx(model.mutual_information_, rel=1e-6)
 
@@ -167,17 +167,17 @@ def test_equal_samples_are_predicted_alike():
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-# The choice of the kernel
+# The choice of the similarities
 
 
-@pytest.mark.parametrize("kernel", ["local", "rbf"])
-def test_the_kernel_of_most_information_is_chosen(kernel):
+@pytest.mark.parametrize("affinity", ["local", "rbf"])
+def test_the_similarities_of_most_information_are_chosen(affinity):
     X, _ = make_moons(200, noise=0.07, random_state=0)
-    model = SquaredLossMutualInformationClustering(2, kernel=kernel, random_state=3).fit(X)
+    model = SquaredLossMutualInformationClustering(2, affinity=affinity, random_state=3).fit(X)
     seed = np.random.RandomState(3).randint(2**31 - 1)
     informations = {}
     for chosen in model._candidates(X):
-        one = SquaredLossMutualInformationClustering(2, kernel=kernel, **chosen).fit(X)
+        one = SquaredLossMutualInformationClustering(2, affinity=affinity, **chosen).fit(X)
         assert np.isnan(one.mutual_information_)  # nothing was to be chosen
         informations[chosen.get("n_neighbors") or chosen["gamma"]] = (
             least_squares_mutual_information(X, one.labels_, random_state=seed)
@@ -248,14 +248,14 @@ def test_what_cannot_work_is_refused(monkeypatch):
         model.fit(da.from_array(X))
     with pytest.raises(TypeError, match="Sparse data"):
         model.fit(sp.csr_array(X))
-    precomputed = SquaredLossMutualInformationClustering(2, kernel="precomputed")
+    precomputed = SquaredLossMutualInformationClustering(2, affinity="precomputed")
     with pytest.raises(ValueError, match="square matrix"):
         precomputed.fit(X)
     with pytest.raises(ValueError, match="nonnegative"):
         precomputed.fit(-np.eye(10))
     with pytest.raises(ValueError, match="gamma="):
-        SquaredLossMutualInformationClustering(2, kernel="rbf", gamma=("mean", -1)).fit(X)
+        SquaredLossMutualInformationClustering(2, affinity="rbf", gamma=("mean", -1)).fit(X)
     monkeypatch.setattr("os.sysconf", lambda name: 100)  # ten kilobytes
-    with pytest.raises(ValueError, match=r"80 samples need .* use kernel='local'"):
+    with pytest.raises(ValueError, match=r"80 samples need .* use affinity='local'"):
         with_gaussian(2).fit(X)
     model.fit(X)  # a kernel between neighbours needs less

@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 import separatrix
 from separatrix.cli import main, screens
 
-PROGRAM = [sys.executable, "-c", "from separatrix.cli import main; main()"]
 NAMES = ["width", "height", "depth"]
 X = np.round(make_blobs(60, centers=[[0, 0, 0], [9, 9, 90], [0, 9, 400]], random_state=0)[0], 3)
 
@@ -80,25 +79,26 @@ def test_every_format_holds_the_same_table(tmp_path, table):
         np.testing.assert_array_equal(labels_in(out), expected)
 
 
-def test_pipes_carry_the_labels_and_nothing_else(table):
-    command = [*PROGRAM, "cluster", "-", "-k", "3", "-m", "separation"]
+def test_pipes_carry_the_labels_and_nothing_else(table, program):
     with open(table, "rb") as data:
-        done = subprocess.run(command, stdin=data, capture_output=True, check=True)
-    lines = done.stdout.decode().splitlines()
+        done = program("cluster", "-", "-k", 3, "-m", "separation", stdin=data)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
     assert lines[0] == "row,cluster"
     found = [int(line.split(",")[1]) for line in lines[1:]]
     assert found == separated(StandardScaler().fit_transform(X)).tolist()
-    assert b"standard input" not in done.stdout
-    assert b"\x1b" not in done.stderr
-    assert b"\r" not in done.stderr
+    assert "standard input" not in done.stdout
+    assert "\x1b" not in done.stderr
+    assert "\r" not in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_terminal_has_a_progress_bar(table):
+def test_a_terminal_has_a_progress_bar(table, program):
     leader, follower = os.openpty()
-    command = [*PROGRAM, "cluster", str(table), "-k", "3", "-m", "separation", "--out", ""]
-    subprocess.run(command, stderr=follower, check=True, env={**os.environ, "TERM": "xterm"})
-    os.close(follower)
+    command = ["cluster", table, "-k", 3, "-m", "separation", "--out", ""]
+    with open(follower, "wb", buffering=0) as terminal:
+        done = program(*command, stderr=terminal, env={"TERM": "xterm"})
+    assert done.returncode == 0
     assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", os.read(leader, 1 << 16).decode())
     os.close(leader)
 
@@ -395,23 +395,21 @@ def test_version_and_module(capfd):
     assert "Usage: separatrix" in capfd.readouterr().out
 
 
-def test_predict_notes_warnings_once_and_names_standard_input(tmp_path, table):
-    run(
-        "cluster", table, "-k", 2, "-m", "separation", "--out", "", "--model", tmp_path / "m.skops"
-    )
-    rows = "width,height,depth\n" + "1,2,3\n" * 4
-    program = (
-        "import warnings, separatrix\n"
+def test_predict_notes_warnings_once_and_names_standard_input(tmp_path, table, program):
+    model, rows = tmp_path / "m.skops", tmp_path / "rows.csv"
+    run("cluster", table, "-k", 2, "-m", "separation", "--out", "", "--model", model)
+    rows.write_text("width,height,depth\n" + "1,2,3\n" * 4)
+    prelude = (
+        "import warnings\n"
         "predict = separatrix.MaximinSeparationClustering.predict\n"
         "def warn(self, X):\n"
         "    for _ in range(2): warnings.warn('too large', RuntimeWarning)\n"
         "    return predict(self, X)\n"
         "separatrix.MaximinSeparationClustering.predict = warn\n"
-        "from separatrix.cli import main\n"
-        "main()\n"
     )
-    command = [sys.executable, "-c", program, "predict", "-", str(tmp_path / "m.skops")]
-    done = subprocess.run(command, input=rows, capture_output=True, text=True, check=True)
+    with open(rows) as data:
+        done = program("predict", "-", model, stdin=data, prelude=prelude)
+    assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 5
     assert re.search("^standard input +4 rows", done.stderr, re.MULTILINE)
     assert len(re.findall("note +too large", done.stderr)) == 1

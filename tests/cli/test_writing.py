@@ -3,12 +3,10 @@
 import csv
 import errno
 import os
-import shlex
 import signal
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +16,7 @@ from separatrix.cli import Refusal, commands, main
 from separatrix.cli.writing import Outputs, write_labels
 
 TABLE = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(30))
-PROGRAM = [sys.executable, "-c", "from separatrix.cli import main; main()"]
-CLUSTER = [*PROGRAM, "cluster", "data.csv", "-k", "2", "-m", "separation"]
+CLUSTER = ["cluster", "data.csv", "-k", "2", "-m", "separation"]
 unix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
 
 
@@ -27,14 +24,13 @@ unix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with
 def folder(tmp_path, monkeypatch):
     """The working folder, with a table in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(separatrix.__file__).parents[1]))
     (tmp_path / "data.csv").write_text(TABLE)
     return tmp_path
 
 
 def cluster(*options):
     with pytest.raises(SystemExit) as stopped:
-        main(["cluster", "data.csv", "-k", "2", "-m", "separation", *options])
+        main([*CLUSTER, *options])
     assert stopped.value.code == 0
 
 
@@ -111,24 +107,24 @@ def test_a_full_disk_is_told(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
-def test_standard_output_that_takes_nothing(folder):
+def test_standard_output_that_takes_nothing(folder, program):
     (folder / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(9000)))
     command = [*CLUSTER, "--model", "model.skops", "--report", "report.html"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        done = program(*command, stdout=full)
     assert done.returncode == 2
     assert done.stderr == "separatrix: output: cannot be written: No space left on device\n"
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
     # a reader that has seen enough is no error
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(command, stdout=writer)
-    os.close(writer)
+    with open(writer, "wb") as stdout:
+        done = program(*command, stdout=stdout)
     assert done.returncode == 0
     assert {path.name for path in folder.iterdir()} == {"data.csv", "model.skops", "report.html"}
 
 
-def test_inputs_are_not_overwritten(folder, refused, monkeypatch):
+def test_inputs_are_not_overwritten(folder, refused, program):
     cluster("--out", "labels.csv", "--model", "model.skops")
     (folder / "link.csv").hardlink_to(folder / "data.csv")
     (folder / "model").symlink_to("model.skops")
@@ -143,8 +139,9 @@ def test_inputs_are_not_overwritten(folder, refused, monkeypatch):
         assert "would overwrite the input" in refused(*command.split())
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     with open("data.csv") as data:
-        command = [*PROGRAM, "predict", "-", "model.skops", "--out", "data.csv"]
-        assert subprocess.run(command, stdin=data).returncode == 2
+        done = program("predict", "-", "model.skops", "--out", "data.csv", stdin=data)
+    assert done.returncode == 2
+    assert "would overwrite the input" in done.stderr
     assert (folder / "data.csv").read_text() == TABLE
 
 
@@ -180,20 +177,20 @@ def test_standard_output_takes_one_thing(folder, capfd, refused):
 
 
 @unix_only
-def test_devices_and_pipes_are_written_to(folder):
+def test_devices_and_pipes_are_written_to(folder, program):
     os.mkfifo("pipe.tsv")
     cluster("--out", "/dev/null")
     with subprocess.Popen(["cat", "pipe.tsv"], stdout=subprocess.PIPE, text=True) as reader:
         cluster("--out", "pipe.tsv")
         assert reader.communicate()[0].startswith("row\tcluster\n1\t")
-    done = subprocess.run([*CLUSTER, "--out", "/dev/stdout"], capture_output=True, text=True)
+    done = program(*CLUSTER, "--out", "/dev/stdout")
     assert (done.returncode, done.stdout[:12]) == (0, "row,cluster\n")
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "pipe.tsv"]
     assert stat.S_ISFIFO((folder / "pipe.tsv").stat().st_mode)
 
 
 @unix_only
-def test_readers_that_leave_end_the_program_quietly(folder):
+def test_readers_that_leave_end_the_program_quietly(folder, program):
     cluster("--out", "", "--model", "model.skops")
     commands = ["methods", "--help", "explain model.skops"]
     commands += ["compare data.csv -k 2 --methods separation --report report.html"]
@@ -201,16 +198,15 @@ def test_readers_that_leave_end_the_program_quietly(folder):
         reader, writer = os.pipe()
         os.close(reader)
         with open(writer, "wb") as stdout:
-            done = subprocess.run([*PROGRAM, *command.split()], stdout=stdout, stderr=-1)
-        assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+            done = program(*command.split(), stdout=stdout)
+        assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
     assert (folder / "report.html").exists()
 
 
 @unix_only
-def test_standard_streams_that_are_closed(folder):
-    for closed, code in (("2>&-", 0), (">&-", 0), ("--out - >&-", 2)):
-        command = f"{shlex.join([*CLUSTER, '--out', 'labels.csv'])} {closed}"
-        done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL)
+def test_standard_streams_that_are_closed(folder, program):
+    for closed, out, code in (("stderr", (), 0), ("stdout", (), 0), ("stdout", ("--out", "-"), 2)):
+        done = program(*CLUSTER, "--out", "labels.csv", *out, closed=[closed])
         assert done.returncode == code
         assert (folder / "labels.csv").exists() == (code == 0)
         (folder / "labels.csv").unlink(missing_ok=True)
@@ -239,26 +235,21 @@ def test_interrupts_wait_until_all_files_are_moved(tmp_path, monkeypatch):
 
 @unix_only
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_signals_leave_nothing(tmp_path, name, code):
-    (tmp_path / "data.csv").write_text(TABLE)
-    (tmp_path / "labels.csv").write_text("old")
+def test_signals_leave_nothing(folder, program, name, code):
+    (folder / "labels.csv").write_text("old")
     number = int(getattr(signal, name))
     answer = "default_int_handler" if name == "SIGINT" else "SIG_DFL"
-    program = (
-        "import os, signal, separatrix\n"
+    prelude = (
+        "import signal\n"
         # as in a terminal, whatever runs the tests ignores
         f"signal.signal({number}, signal.{answer})\n"
         f"stop = lambda *_: os.kill(os.getpid(), {number})\n"
         "separatrix.MaximinSeparationClustering.fit = stop\n"
-        "from separatrix.cli import main\n"
-        "main()\n"
     )
-    command = "cluster {0}/data.csv -k 2 -m separation -o {0}/labels.csv --model {0}/model.skops"
-    command = command.format(tmp_path).split()
-    done = subprocess.run([sys.executable, "-c", program, *command])
-    assert done.returncode == code
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "labels.csv"]
-    assert (tmp_path / "labels.csv").read_text() == "old"
+    outputs = ["--out", "labels.csv", "--model", "model.skops"]
+    assert program(*CLUSTER, *outputs, prelude=prelude).returncode == code
+    assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "labels.csv"]
+    assert (folder / "labels.csv").read_text() == "old"
 
 
 def test_a_report_that_fails_takes_the_labels_with_it(tmp_path, monkeypatch):

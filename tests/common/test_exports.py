@@ -24,6 +24,12 @@ ESTIMATORS = [
 IGNORED = {"ES01", "SA01", "EX01", "RT02"}
 
 
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X[::3], y[::3]
+
+
 def documented_objects():
     for estimator in ESTIMATORS:
         home = f"{estimator.__module__}.{estimator.__name__}"
@@ -66,8 +72,8 @@ def test_only_the_first_parameter_is_positional(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
-def test_fit_keeps_parameters_and_survives_pickling(estimator):
-    X, y = load_iris(return_X_y=True)
+def test_fit_keeps_parameters_and_survives_pickling(estimator, iris):
+    X, y = iris
     model = estimator()
     before = clone(model).get_params()
     model.fit(X, y)
@@ -78,9 +84,9 @@ def test_fit_keeps_parameters_and_survives_pickling(estimator):
 
 
 @pytest.mark.parametrize("estimator", [e for e in ESTIMATORS if is_clusterer(e())])
-def test_fit_ignores_y(estimator):
+def test_fit_ignores_y(estimator, iris):
     """A grid search with a label scorer passes y; it must not leak into the clusters."""
-    X, y = load_iris(return_X_y=True)
+    X, y = iris
     shuffled = np.random.RandomState(0).permutation(y)
     for n_clusters in (2, 3):
         labels = [estimator(n_clusters).fit(X, target).labels_ for target in (None, y, shuffled)]

@@ -77,13 +77,12 @@ def test_no_link_is_violated(estimator, n_clusters, form):
 
 @each
 def test_no_link_is_violated_where_few_samples_are_searched(estimator):
-    parameters = inspect.signature(estimator).parameters
-    if "n_search" not in parameters:
+    if "max_samples" not in inspect.signature(estimator).parameters:
         pytest.skip("searches all samples")
     X, y = blobs(2, n=300)
     must, cannot = linked_tenth(y, np.random.default_rng(1))
     model = fitted(
-        estimator(2, n_search=60, random_state=0), X, must_link=cannot, cannot_link=must
+        estimator(2, max_samples=60, random_state=0), X, must_link=cannot, cannot_link=must
     )
     assert Links.of(300, 2, must_link=cannot, cannot_link=must).violations(model.labels_) == 0
 

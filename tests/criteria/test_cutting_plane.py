@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -13,34 +12,18 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
-import separatrix.data.sampling
+import separatrix.data.rows
 from separatrix.criteria import cutting_plane
 from separatrix.criteria.cutting_plane import (
     CuttingPlaneMarginClustering,
     PlaneProblem,
     cutting_planes,
     machine_at,
-    solve_master,
+    minimize_over_planes,
 )
+from support import fit_quietly, groups
 
 CLUSTERS = [2, 4]
-
-
-def fit_quietly(model, X, **kwargs):
-    """The fitted model, and the words of its ConvergenceWarning or None."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, **kwargs)
-    assert {warning.category for warning in caught} <= {ConvergenceWarning}
-    assert len(caught) <= 1
-    return model, str(caught[0].message) if caught else None
-
-
-def groups(seed=0, n=60, d=4, n_groups=2, spread=1.0):
-    rng = np.random.default_rng(seed)
-    centers = rng.normal(scale=3.0, size=(n_groups, d))
-    X = centers[np.arange(n) % n_groups] + spread * rng.normal(size=(n, d))
-    return X[rng.permutation(n)]
 
 
 # One convex problem against a quadratic program with a slack for every sample
@@ -49,7 +32,7 @@ def groups(seed=0, n=60, d=4, n_groups=2, spread=1.0):
 class Reference:
     """The machine of given labels in the papers' own form, for any labels of the same samples."""
 
-    def __init__(self, X, n_clusters, C, balance, weight=None):
+    def __init__(self, X, n_clusters, strength, balance, weight=None):
         n = len(X)
         weight = np.ones(n) if weight is None else weight
         self.n_clusters = n_clusters
@@ -72,7 +55,7 @@ class Reference:
                 for p, q in itertools.combinations(range(n_clusters), 2)
             ]
         norm = 0.5 * cp.sum_squares(coef)
-        loss = C / weight.sum() * (weight @ slack)
+        loss = strength / weight.sum() * (weight @ slack)
         self.problem = cp.Problem(
             cp.Minimize(norm + loss), [slack >= 0, *bounds, *(m >= 1 - slack for m in margins)]
         )
@@ -85,39 +68,49 @@ class Reference:
         return self.problem.solve(solver="CLARABEL")
 
 
-def machine_of(X, labels, n_clusters, C, balance, epsilon, weight=None):
+def machine_of(X, labels, n_clusters, strength, balance, violation_tol, weight=None):
     problem = PlaneProblem.of(X, weight, np.random.RandomState(0))
     rows = 1 if n_clusters == 2 else n_clusters
-    start = machine_at(problem, np.zeros((rows, X.shape[1])), np.zeros(rows), C, labels)
-    bound = balance if n_clusters == 2 else balance / 2
-    return cutting_planes(problem, start, C=C, bound=bound, epsilon=epsilon)
+    start = machine_at(problem, np.zeros((rows, X.shape[1])), np.zeros(rows), strength, labels)
+    return cutting_planes(
+        problem,
+        start,
+        strength=strength,
+        bound=balance if n_clusters == 2 else balance / 2,
+        violation_tol=violation_tol,
+    )
+
+
+def violation_of(model, X):
+    """Largest violation of a constraint by a fit to tol=0, whose labels are the machine's own."""
+    return model.gap_ * model.objective_ / (model.C_ * len(X))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("balance", [0.0, 0.1])
-@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("strength", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("n_clusters", CLUSTERS)
-def test_cutting_planes_solve_the_machine_with_all_slacks(n_clusters, C, balance, weighted):
+def test_cutting_planes_solve_the_machine_with_all_slacks(n_clusters, strength, balance, weighted):
     rng = np.random.default_rng(0)
     X = groups(0, n=50, n_groups=n_clusters) + 5.0
     labels = rng.integers(0, n_clusters, size=50)
     weight = rng.integers(0, 3, size=50).astype(float) if weighted else None
-    expected = Reference(X, n_clusters, C, balance, weight).objective(labels)
-    machine = machine_of(X, labels, n_clusters, C, balance, 1e-8, weight)
+    expected = Reference(X, n_clusters, strength, balance, weight).objective(labels)
+    machine = machine_of(X, labels, n_clusters, strength, balance, 1e-8, weight)
     assert machine.objective == pytest.approx(expected, rel=1e-6)
     assert machine.violation <= 1e-8
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 0.03])
+@pytest.mark.parametrize("violation_tol", [0.3, 0.03])
 @pytest.mark.parametrize("n_clusters", CLUSTERS)
-def test_the_violation_bounds_the_distance_from_the_optimum(n_clusters, epsilon):
+def test_the_violation_bounds_the_distance_from_the_optimum(n_clusters, violation_tol):
     n_planes = []
     for seed in range(4):
         X = groups(seed, n=50, n_groups=n_clusters, spread=2.0)
         labels = np.random.default_rng(seed).integers(0, n_clusters, size=50)
         expected = Reference(X, n_clusters, 30.0, 0.1).objective(labels)
-        machine = machine_of(X, labels, n_clusters, 30.0, 0.1, epsilon)
-        assert machine.violation <= epsilon
+        machine = machine_of(X, labels, n_clusters, 30.0, 0.1, violation_tol)
+        assert machine.violation <= violation_tol
         assert expected <= machine.objective * (1 + 1e-7)
         assert machine.objective - 30.0 * machine.violation <= expected * (1 + 1e-7)
         n_planes.append(machine.n_planes)
@@ -125,14 +118,28 @@ def test_the_violation_bounds_the_distance_from_the_optimum(n_clusters, epsilon)
     assert max(n_planes) <= exact.n_planes
 
 
-@pytest.mark.parametrize("C", [1e-12, 1e9])
+@pytest.mark.parametrize("violation_tol", [0.03, 1e-3])
 @pytest.mark.parametrize("n_clusters", CLUSTERS)
-def test_a_loss_of_next_to_no_or_all_weight(n_clusters, C):
+def test_the_gap_bounds_the_distance_from_the_optimum(n_clusters, violation_tol):
+    for seed in range(3):
+        X = groups(seed, n=50, n_groups=n_clusters)
+        model = CuttingPlaneMarginClustering(
+            n_clusters, C=30.0 / 50, violation_tol=violation_tol, tol=0
+        ).fit(X)
+        assert 0 <= violation_of(model, X) <= violation_tol
+        expected = Reference(X, n_clusters, 30.0, 0.1).objective(model.labels_)
+        assert expected <= model.objective_ * (1 + 1e-7)
+        assert model.objective_ * (1 - model.gap_) <= expected * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("strength", [1e-12, 1e9])
+@pytest.mark.parametrize("n_clusters", CLUSTERS)
+def test_a_loss_of_next_to_no_or_all_weight(n_clusters, strength):
     for seed in range(3):
         X = groups(seed, n=50, n_groups=n_clusters, spread=3.0)
-        C = C / X.var(axis=0).sum()
-        model = CuttingPlaneMarginClustering(n_clusters, C=C, epsilon=1e-5)
-        assert fit_quietly(model, X)[0].violation_ <= 1e-5
+        C = strength / X.var(axis=0).sum() / 50
+        model = CuttingPlaneMarginClustering(n_clusters, C=C, violation_tol=1e-5, tol=0)
+        assert violation_of(fit_quietly(model, X)[0], X) <= 1e-5
 
 
 @pytest.mark.parametrize("n_biases", [1, 3])
@@ -146,7 +153,9 @@ def test_the_master_problem_against_its_primal(n_biases):
         repeated = [0, *range(10), 4, 4]
         slopes, biases, offsets = slopes[repeated], biases[repeated], offsets[repeated]
         C = 10.0 ** (seed - 2)
-        shares, place, value = solve_master(C * slopes @ slopes.T, biases, offsets, tol=1e-10)
+        shares, place, value = minimize_over_planes(
+            C * slopes @ slopes.T, biases, offsets, tol=1e-10
+        )
         w, b = cp.Variable(5), cp.Variable(n_biases)
         height = cp.max(offsets - slopes @ w - biases @ b)
         primal = cp.Problem(
@@ -173,25 +182,26 @@ def objective_of(model, X, weight=None):
     else:
         highest = np.sort(scores, axis=1)
         margins = highest[:, -1] - highest[:, -2]
-    loss = np.average(np.maximum(0, 1 - margins), weights=weight)
-    return 0.5 * np.sum(model.coef_**2) + model.C_ * loss
+    weight = np.ones(len(X)) if weight is None else weight
+    losses = weight @ np.maximum(0, 1 - margins)
+    return 0.5 * np.sum(model.coef_**2) + model.C_ * losses
 
 
-@pytest.mark.parametrize("C", ["scale", 0.3, 3.0])
+@pytest.mark.parametrize("C", ["scale", 0.3 / 70, 3.0 / 70])
 @pytest.mark.parametrize("balance", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("n_clusters", CLUSTERS)
 def test_the_objective_falls_and_is_that_of_the_boundaries(n_clusters, balance, C):
     for seed in range(3):
         X = groups(seed, n=70, n_groups=n_clusters, spread=2.0)
         model = CuttingPlaneMarginClustering(
-            n_clusters, C=C, balance=balance, init="random", random_state=seed, tol=0
+            n_clusters, C=C, score_balance=balance, init="random", random_state=seed, tol=0
         )
         model, _ = fit_quietly(model, X)
         assert (np.diff(model.history_) <= 1e-12).all()
         assert len(model.history_) == model.n_iter_
         assert model.history_[-1] == model.objective_
         assert model.objective_ == pytest.approx(objective_of(model, X), rel=1e-9)
-        assert model.violation_ <= model.epsilon
+        assert violation_of(model, X) <= model.violation_tol
         means = scores_of(model, X).mean(axis=0)
         largest = abs(means[0]) if n_clusters == 2 else np.ptp(means)
         assert largest <= balance + 1e-9
@@ -211,14 +221,16 @@ def test_no_restart_beats_the_exhaustive_minimum(n_clusters, n, record_property)
     for seed in range(n_cases):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 2)) + 1.5 * rng.integers(0, n_clusters, size=n)[:, None]
-        C = [3.0, 30.0][seed % 2]
-        reference = Reference(X, n_clusters, C, 0.1)
+        strength = [3.0, 30.0][seed % 2]
+        reference = Reference(X, n_clusters, strength, 0.1)
         least = min(reference.objective(labels) for labels in all_labellings(n, n_clusters))
         found = []
         for _ in range(20):
             labels = rng.integers(0, n_clusters, size=n)
             labels[rng.permutation(n)[:n_clusters]] = np.arange(n_clusters)
-            model = CuttingPlaneMarginClustering(n_clusters, C=C, init=labels, epsilon=1e-7, tol=0)
+            model = CuttingPlaneMarginClustering(
+                n_clusters, C=strength / n, init=labels, violation_tol=1e-7, tol=0
+            )
             model, _ = fit_quietly(model, X)
             found.append(model.objective_)
         assert min(found) >= least * (1 - 1e-6)
@@ -233,8 +245,8 @@ def test_no_restart_beats_the_exhaustive_minimum(n_clusters, n, record_property)
 @pytest.mark.parametrize("n_clusters", [2, 3, 10])
 def test_a_converged_fit_is_a_fixed_point(n_clusters):
     X = load_digits().data[:300]
-    model = CuttingPlaneMarginClustering(n_clusters, epsilon=1e-4, tol=0).fit(X)
-    again = CuttingPlaneMarginClustering(n_clusters, epsilon=1e-4, tol=0, init=model.labels_)
+    model = CuttingPlaneMarginClustering(n_clusters, violation_tol=1e-4, tol=0).fit(X)
+    again = CuttingPlaneMarginClustering(n_clusters, violation_tol=1e-4, tol=0, init=model.labels_)
     again.fit(X)
     np.testing.assert_array_equal(again.labels_, model.labels_)
     assert again.n_iter_ == 1
@@ -256,6 +268,18 @@ def test_groups_far_apart_are_found(init, n_clusters):
 # Contract
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_scale_of_C_is_that_of_the_scatter(weighted):
+    X, weight = groups(1), np.arange(60) % 3.0 if weighted else np.ones(60)
+    scatter = weight @ np.square(X - np.average(X, axis=0, weights=weight)).sum(axis=1)
+    for n_clusters in (2, 3):
+        scaled = CuttingPlaneMarginClustering(n_clusters).fit(X, sample_weight=weight)
+        assert pytest.approx(100 * n_clusters / scatter, rel=1e-12) == scaled.C_
+        given = CuttingPlaneMarginClustering(n_clusters, C=scaled.C_).fit(X, sample_weight=weight)
+        assert given.C_ == scaled.C_
+        assert given.objective_ == scaled.objective_
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("n_clusters", CLUSTERS)
 def test_predictions_are_the_labels(n_clusters, kernel):
@@ -270,6 +294,7 @@ def test_predictions_are_the_labels(n_clusters, kernel):
     assert hasattr(model, "coef_") == (kernel == "linear")
     if kernel == "linear" and n_clusters > 2:
         np.testing.assert_array_equal(scores_of(model, X).argmax(axis=1), model.labels_)
+        np.testing.assert_allclose(decision, scores_of(model, X), rtol=1e-12)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), decision)
 
@@ -280,7 +305,7 @@ def test_weights_equal_repetition_and_zero_is_absence(n_clusters, kernel):
     X = groups(2, n=50, n_groups=n_clusters)
     counts = np.random.default_rng(0).integers(0, 4, size=50)
     rows = np.repeat(np.arange(50), counts)
-    params = {"kernel": kernel, "epsilon": 1e-4}
+    params = {"kernel": kernel, "violation_tol": 1e-4}
     weighted = CuttingPlaneMarginClustering(n_clusters, **params)
     weighted.fit(X, sample_weight=counts.astype(float))
     repeated = CuttingPlaneMarginClustering(n_clusters, **params).fit(X[rows])
@@ -349,7 +374,7 @@ def test_single_precision_finds_the_same_labels(n_clusters):
     np.testing.assert_array_equal(single.labels_, double.labels_)
     assert single.decision_function(X).dtype == np.float32
     # what single precision cannot tell does not keep the planes coming
-    CuttingPlaneMarginClustering(n_clusters, epsilon=1e-9).fit(X)
+    CuttingPlaneMarginClustering(n_clusters, violation_tol=1e-9).fit(X)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -389,11 +414,11 @@ def test_other_arrays_get_the_same_labels(library, weighted, n_clusters):
 def test_a_linear_kernel_is_linear_by_any_name(n_clusters):
     X = scale(load_wine().data)
     X -= X.mean(axis=0)
-    named = CuttingPlaneMarginClustering(n_clusters, epsilon=1e-4, tol=0).fit(X)
+    named = CuttingPlaneMarginClustering(n_clusters, violation_tol=1e-4, tol=0).fit(X)
     for kernel, samples in (("precomputed", X @ X.T), (np.dot, X), ("poly", X)):
         params = {"degree": 1, "coef0": 0, "gamma": 1.0} if kernel == "poly" else {}
         model = CuttingPlaneMarginClustering(
-            n_clusters, kernel=kernel, epsilon=1e-4, tol=0, **params
+            n_clusters, kernel=kernel, violation_tol=1e-4, tol=0, **params
         )
         model.fit(samples)
         np.testing.assert_array_equal(model.labels_, named.labels_)
@@ -420,7 +445,7 @@ def test_labels_from_a_sample_are_near_those_of_all(n_clusters, weighted, monkey
     X = groups(9, n=3000, n_groups=n_clusters)
     weight = np.random.default_rng(0).integers(0, 3, size=3000).astype(float) if weighted else None
     whole = CuttingPlaneMarginClustering(n_clusters).fit(X, sample_weight=weight)
-    monkeypatch.setattr(separatrix.data.sampling, "SAMPLE_SIZE", 500)
+    monkeypatch.setattr(separatrix.data.rows, "SAMPLE_SIZE", 500)
     sampled = CuttingPlaneMarginClustering(n_clusters, random_state=0)
     sampled.fit(X, sample_weight=weight)
     again = CuttingPlaneMarginClustering(n_clusters, random_state=0)
@@ -431,7 +456,7 @@ def test_labels_from_a_sample_are_near_those_of_all(n_clusters, weighted, monkey
 
 
 def test_ten_digits_are_told_apart():
-    X = load_digits().data
+    X = load_digits().data[:900]
     model = CuttingPlaneMarginClustering(10).fit(X)
     assert model.coef_.shape == (10, 64)
     assert len(np.unique(model.labels_)) == 10
@@ -441,7 +466,8 @@ def test_ten_digits_are_told_apart():
 def test_one_cluster_holds_all():
     model = CuttingPlaneMarginClustering(1).fit(groups())
     assert not model.labels_.any()
-    assert model.violation_ == 0
+    assert model.gap_ == model.n_planes_ == 0
+    assert np.isnan(model.C_)
 
 
 # Words of warning
@@ -450,7 +476,7 @@ def test_one_cluster_holds_all():
 def test_a_lost_cluster_is_told():
     uneven = np.arange(60) // 40  # at so small a C the bias of the larger cluster is all there is
     with pytest.warns(ConvergenceWarning, match="Fewer clusters"):
-        CuttingPlaneMarginClustering(C=1e-6, balance=0.5, init=uneven).fit(groups())
+        CuttingPlaneMarginClustering(C=1e-6 / 60, score_balance=0.5, init=uneven).fit(groups())
     two_points = np.repeat([[0.0, 0.0], [1.0, 2.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="Fewer clusters"):
         CuttingPlaneMarginClustering(3).fit(two_points)
@@ -461,8 +487,9 @@ def test_too_few_updates_are_told():
     full, _ = fit_quietly(CuttingPlaneMarginClustering(init="random", random_state=0, tol=0), X)
     assert full.n_iter_ > 1
     model = CuttingPlaneMarginClustering(init="random", random_state=0, tol=0, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
         model.fit(X)
+    assert caught[0].filename == __file__
     assert model.history_ == full.history_[:1]
 
 
@@ -472,8 +499,8 @@ def test_too_few_updates_are_told():
         ({"C": 0.0}, "'C'"),
         ({"C": "auto"}, "'C'"),
         ({"C": 1e12}, "C=1e\\+12 is out of reach"),
-        ({"balance": 1.0}, "'balance'"),
-        ({"epsilon": 0.0}, "'epsilon'"),
+        ({"score_balance": 1.0}, "'score_balance'"),
+        ({"violation_tol": 0.0}, "'violation_tol'"),
         ({"init": "pca"}, "'init'"),
         ({"init": np.zeros(59, dtype=int)}, "init has shape"),
         ({"init": np.zeros(60, dtype=int)}, "init must use each label"),

@@ -3,7 +3,7 @@
 import itertools
 import os
 import pickle
-import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,43 +18,23 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.preprocessing import scale
 from sklearn.svm import SVR
 
-import separatrix.data.sampling
+import separatrix.data.rows
 from separatrix import MaximumMarginClustering
 from separatrix.criteria import margin
-from separatrix.labels.thresholds import balanced_threshold
+from separatrix.labels.sizes import balanced_threshold
 from separatrix.result import Status
-from separatrix.similarity.bandwidths import distance_gamma, scale_gamma
-from separatrix.similarity.kernels import pivoted_cholesky
+from separatrix.similarity.kernels import distance_gamma, pivoted_cholesky, scale_gamma
+from support import fit_quietly, groups, same_partition
 
 LOSSES = ["laplacian", "square", "hinge"]
+# At the small C that paths begin at, machines of the hinge loss take thousands of steps.
+PATH = {"laplacian": {}, "square": {}, "hinge": {"C_path": 2}}
 ROUTES = {
     "features": {"kernel": "linear"},
     "linear low rank": {"kernel": "linear", "low_rank": "cholesky"},
     "matrix": {"kernel": "rbf", "low_rank": "none"},
     "low rank": {"kernel": "rbf", "low_rank": "cholesky"},
 }
-
-
-def same_partition(a, b):
-    """Whether two labellings differ in the names of the clusters at most."""
-    return adjusted_rand_score(a, b) == 1.0
-
-
-def fit_quietly(model, X, **kwargs):
-    """The fitted model, and the words of its ConvergenceWarning or None."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, **kwargs)
-    assert {warning.category for warning in caught} <= {ConvergenceWarning}
-    assert len(caught) <= 1
-    return model, str(caught[0].message) if caught else None
-
-
-def groups(seed=0, n=60, d=4, n_groups=2, spread=1.0):
-    rng = np.random.default_rng(seed)
-    centers = rng.normal(scale=3.0, size=(n_groups, d))
-    X = centers[np.arange(n) % n_groups] + spread * rng.normal(size=(n, d))
-    return X[rng.permutation(n)]
 
 
 def excess(labels, balance, weight=None):
@@ -105,6 +85,7 @@ def least_squares_values(K):
 DIGITS = load_digits()
 
 
+@cache
 def dataset(name):
     if name == "wine":
         return scale(load_wine().data)
@@ -114,6 +95,12 @@ def dataset(name):
         return scale(load_breast_cancer().data)[:300]
     chosen = np.isin(DIGITS.target, [int(digit) for digit in name])
     return DIGITS.data[chosen]
+
+
+@cache
+def start_on(name):
+    """Labels of k-means on a data set."""
+    return KMeans(2, n_init=10, random_state=0).fit_predict(dataset(name))
 
 
 @pytest.mark.parametrize(
@@ -133,8 +120,7 @@ def dataset(name):
     ],
 )
 def test_labels_equal_those_of_a_loop_around_svr(name, C, n_path):
-    X = dataset(name)
-    start = KMeans(2, n_init=10, random_state=0).fit_predict(X)
+    X, start = dataset(name), start_on(name)
     gamma = 0.3 * scale_gamma(X)
     path = np.geomspace(1e-4 * C, C, n_path) if n_path > 1 else [C]
     model = MaximumMarginClustering(
@@ -150,8 +136,7 @@ def test_labels_equal_those_of_a_loop_around_svr(name, C, n_path):
 @pytest.mark.parametrize("C", [10.0, 500.0])
 @pytest.mark.parametrize("name", ["38", "wine", "iris", "cancer"])
 def test_labels_equal_those_of_a_loop_around_least_squares(name, C, n_path):
-    X = dataset(name)
-    start = KMeans(2, n_init=10, random_state=0).fit_predict(X)
+    X, start = dataset(name), start_on(name)
     path = np.geomspace(1e-4 * C, C, n_path) if n_path > 1 else [C]
     gamma = 0.3 * scale_gamma(X)
     for params, K in (
@@ -224,7 +209,9 @@ def test_predictions_are_the_labels_and_the_balance_holds(loss, route):
     for seed in range(3):
         X = groups(seed, n=60 + seed, spread=2.0)
         for balance in (0.02, 0.3):
-            model = MaximumMarginClustering(loss=loss, balance=balance, **ROUTES[route])
+            model = MaximumMarginClustering(
+                loss=loss, balance=balance, **PATH[loss], **ROUTES[route]
+            )
             model, message = fit_quietly(model, X)
             np.testing.assert_array_equal(model.predict(X), model.labels_)
             np.testing.assert_array_equal(model.decision_function(X) > 0, model.labels_ == 1)
@@ -240,7 +227,7 @@ def test_predictions_are_the_labels_and_the_balance_holds(loss, route):
 def test_more_clusters_are_in_balance(loss, route, n_clusters, multiway):
     X = groups(5, n=90, n_groups=n_clusters)
     model = MaximumMarginClustering(
-        n_clusters, loss=loss, multiway=multiway, balance=0.2, **ROUTES[route]
+        n_clusters, loss=loss, multiway=multiway, balance=0.2, **PATH[loss], **ROUTES[route]
     )
     model, message = fit_quietly(model, X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
@@ -260,7 +247,7 @@ def test_weights_equal_repetition_and_zero_is_absence(loss, route):
     X = groups(2, n=50, spread=1.5)
     counts = np.random.default_rng(0).integers(0, 4, size=50)
     rows = np.repeat(np.arange(50), counts)
-    params = {"loss": loss, "C": 1.0, "balance": 0.2, **ROUTES[route]}
+    params = {"loss": loss, "C": 1.0, "balance": 0.2, **PATH[loss], **ROUTES[route]}
     weighted, _ = fit_quietly(
         MaximumMarginClustering(**params), X, sample_weight=counts.astype(float)
     )
@@ -280,7 +267,7 @@ def test_weights_equal_repetition_and_zero_is_absence(loss, route):
 def test_the_order_of_rows_does_not_matter(loss, route):
     X = groups(3, n=61, spread=1.5)
     order = np.random.default_rng(0).permutation(61)
-    params = {"loss": loss, "C": 1.0, **ROUTES[route]}
+    params = {"loss": loss, "C": 1.0, **PATH[loss], **ROUTES[route]}
     model, _ = fit_quietly(MaximumMarginClustering(**params), X)
     shuffled, _ = fit_quietly(MaximumMarginClustering(**params), X[order])
     np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
@@ -310,7 +297,7 @@ def test_sparse_equals_dense(loss, route):
     rng = np.random.default_rng(0)
     rates = np.array([[2.0] * 6 + [0.2] * 6, [0.2] * 6 + [2.0] * 6])
     X = rng.poisson(rates[np.arange(80) % 2]).astype(float)
-    params = {"loss": loss, "C": 1.0, **ROUTES[route]}
+    params = {"loss": loss, "C": 1.0, **PATH[loss], **ROUTES[route]}
     dense, _ = fit_quietly(MaximumMarginClustering(**params), X)
     thin, _ = fit_quietly(MaximumMarginClustering(**params), sparse.csr_array(X))
     np.testing.assert_array_equal(thin.labels_, dense.labels_)
@@ -352,9 +339,10 @@ def test_dask_equals_local(loss, n_clusters, route):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_other_arrays_get_the_same_labels(loss, library, weighted, n_clusters):
     xp = pytest.importorskip(library)
-    X = groups(8, n=90, n_groups=n_clusters, spread=0.7)
+    X = groups(8, n=90, n_groups=n_clusters, spread=2.5)
     weight = np.random.default_rng(0).integers(1, 3, size=90).astype(float) if weighted else None
-    params = {"loss": loss, "C": 1.0, "balance": 0.3, "kernel": "linear"}
+    n_path = 1 if loss == "hinge" else 2
+    params = {"loss": loss, "C": 10.0, "balance": 0.3, "kernel": "linear", "C_path": n_path}
     local, _ = fit_quietly(MaximumMarginClustering(n_clusters, **params), X, sample_weight=weight)
     rows = xp.asarray(X)
     with config_context(array_api_dispatch=True):
@@ -382,6 +370,27 @@ def test_linear_boundaries_have_coefficients(shape, low_rank, loss):
     other = MaximumMarginClustering(loss=loss, kernel="linear", low_rank="none", C=1.0).fit(X)
     np.testing.assert_array_equal(model.labels_, other.labels_)
     assert model.objective_ == pytest.approx(other.objective_, rel=1e-2)
+
+
+@pytest.mark.parametrize("low_rank", ["auto", "cholesky", "none"])
+def test_scores_are_the_values_of_the_boundaries_around_clusters(low_rank):
+    X = groups(9, n_groups=3)
+    model = MaximumMarginClustering(3, kernel="linear", low_rank=low_rank, balance=0.3).fit(X)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, X @ model.coef_.T + model.intercept_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(scores.argmax(axis=1), model.labels_)
+    np.testing.assert_array_equal(model.boundary_sides_, 2 * np.eye(3) - 1)
+
+
+def test_more_than_two_clusters_are_told_one_from_the_rest_unless_asked_otherwise():
+    X = groups(5, n=90, n_groups=4, spread=2.0)
+    fitted = {
+        multiway: fit_quietly(MaximumMarginClustering(4, multiway=multiway), X)[0]
+        for multiway in ("auto", "one-vs-rest", "bisection")
+    }
+    assert fitted["auto"].history_ == fitted["one-vs-rest"].history_
+    np.testing.assert_array_equal(fitted["auto"].labels_, fitted["one-vs-rest"].labels_)
+    assert [len(model.intercept_) for model in fitted.values()] == [4, 4, 3]
 
 
 def test_kernels_have_no_coefficients():
@@ -512,11 +521,11 @@ def test_the_best_of_the_restarts_is_kept():
 def test_labels_from_a_sample_are_near_those_of_all(
     loss, route, weighted, n_clusters, monkeypatch
 ):
-    X = groups(17, n=900, n_groups=n_clusters, spread=0.8)
-    weight = np.random.default_rng(0).integers(0, 3, size=900).astype(float) if weighted else None
-    params = {"loss": loss, "C": 1.0, "random_state": 0, **ROUTES[route]}
+    X = groups(17, n=600, n_groups=n_clusters, spread=0.8)
+    weight = np.random.default_rng(0).integers(0, 3, size=600).astype(float) if weighted else None
+    params = {"loss": loss, "C": 1.0, "random_state": 0, **PATH[loss], **ROUTES[route]}
     direct, _ = fit_quietly(MaximumMarginClustering(n_clusters, **params), X, sample_weight=weight)
-    monkeypatch.setattr(separatrix.data.sampling, "SAMPLE_SIZE", 200)
+    monkeypatch.setattr(separatrix.data.rows, "SAMPLE_SIZE", 200)
     monkeypatch.setattr(margin, "SAMPLE_SIZE", 200)
     solved = []
     original = margin.solve_margin
@@ -526,7 +535,7 @@ def test_labels_from_a_sample_are_near_those_of_all(
         lambda part, **kw: solved.append(part.X.shape[0]) or original(part, **kw),
     )
     model, _ = fit_quietly(MaximumMarginClustering(n_clusters, **params), X, sample_weight=weight)
-    assert solved == [200, 900]
+    assert solved == [200, 600]
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert adjusted_rand_score(model.labels_, direct.labels_) > 0.95
     if n_clusters == 2:
@@ -558,8 +567,9 @@ def test_too_few_updates_are_told():
     X = groups(19, spread=3.0)
     start = np.arange(60) % 2
     model = MaximumMarginClustering(init=start, max_iter=1, C_path=1)
-    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter") as caught:
         model.fit(X)
+    assert caught[0].filename == __file__
     assert model.n_iter_ == 1
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
@@ -748,7 +758,7 @@ def test_weights_of_very_different_size(loss):
     X = groups(23)
     weight = 10.0 ** np.random.default_rng(0).uniform(-9, 9, size=60)
     for route in ("features", "matrix"):
-        model = MaximumMarginClustering(loss=loss, balance=0.5, **ROUTES[route])
+        model = MaximumMarginClustering(loss=loss, balance=0.5, **PATH[loss], **ROUTES[route])
         model, message = fit_quietly(model, X, sample_weight=weight)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
         assert message is not None or excess(model.labels_, 0.5, weight) <= 1e-9

@@ -74,6 +74,21 @@ def kernel_matrix(name, X):
     return K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
 
 
+def kernel(n, name="rbf"):
+    """Kernel matrix of that many points."""
+    return kernel_matrix(name, points(n))
+
+
+def golden_cases(program):
+    """Those of a program, out of the file."""
+    return [case for case in json.loads(GOLDEN.read_text()) if case["program"] == program]
+
+
+def name_of(case):
+    """Name of a case, for the lists of tests."""
+    return "-".join(str(case[key]) for key in KEYS[1:])
+
+
 def relaxed_labels(n, balance):
     """Products of labels: positive semidefinite, of unit diagonal, and in balance."""
     M = cp.Variable((n, n), PSD=True)
@@ -107,7 +122,7 @@ def semidefinite_margin(K, C, balance):
     return optimum(cp.Minimize(t), [*constraints, matrix >> 0])
 
 
-def generalized_margin(K, C, sum_penalty):
+def generalized_margin(K, C_delta, sum_penalty):
     """Problem (24) of Niu et al. (2013), for a kernel lifted by I/n."""
     n = len(K)
     P = np.hstack([np.eye(n), np.ones((n, 1))])
@@ -115,7 +130,7 @@ def generalized_margin(K, C, sum_penalty):
     W = P.T @ np.linalg.inv(K + np.eye(n) / n) @ P + sum_penalty * np.outer(e, e)
     gamma = cp.Variable(n)
     matrix = (W + W.T) / 2 - cp.diag(cp.hstack([gamma, 0]))
-    constraints = [matrix >> 0, gamma >= 0, gamma <= C]
+    constraints = [matrix >> 0, gamma >= 0, gamma <= C_delta]
     return optimum(cp.Maximize(cp.sum(gamma)), constraints)
 
 
@@ -175,11 +190,11 @@ def solve_dual(program, K, parameter):
 def main():
     golden = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else []
     known = [{key: case[key] for key in KEYS} for case in golden]
-    for n, kernel in product(SIZES, KERNELS):
-        K = kernel_matrix(kernel, points(n))
-        by = solve if (n, kernel) in AS_IN_THE_PAPER else solve_dual
+    for n, name in product(SIZES, KERNELS):
+        K = kernel(n, name)
+        by = solve if (n, name) in AS_IN_THE_PAPER else solve_dual
         for program, number in product(PARAMETERS, range(3)):
-            values = (program, n, kernel, PARAMETERS[program][number])
+            values = (program, n, name, PARAMETERS[program][number])
             case = dict(zip(KEYS, values, strict=True))
             if case in known:
                 continue

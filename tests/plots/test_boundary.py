@@ -2,8 +2,6 @@
 
 import re
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,18 +21,11 @@ from separatrix import (
     MinimaxProbabilityMachine,
 )
 from separatrix.datasets import make_two_moons
+from separatrix.models.boundaries import Boundaries
 from separatrix.plots import BoundaryDisplay
 from separatrix.plots.colors import cluster_color
 from separatrix.plots.projection import plane_across
 from separatrix.plots.scores import cluster_scores, leads
-
-mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def blobs(n_features, centers, n_samples=120):
@@ -147,8 +138,8 @@ def test_axes_of_three_linear_clusters_span_all_directions_that_matter():
     X = blobs(7, 3)
     machine = MinimaxProbabilityMachine().fit(X, np.arange(len(X)) % 3)
     means = np.array([X[i::3].mean(axis=0) + 5 * np.eye(7)[i] for i in range(3)])
-    machine._boundaries = machine._boundaries.nearest(means)
-    machine.coef_ = machine._boundaries.coef
+    machine._model = Boundaries.nearest(means).pairwise
+    machine.coef_ = machine._model.coef
     display = BoundaryDisplay.from_estimator(machine, X)
     assert "100% of samples" in display.remark
     assert display.axis_names == (

@@ -1,13 +1,16 @@
 """Discriminative k-means: clusters that a linear discriminant tells apart best."""
 
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.means import WhitenedMeansMixin
-from separatrix.solvers.lloyd import solve_lloyd
+from numbers import Real
+
+from separatrix._sklearn import Interval
+from separatrix.estimators.means import MeansClustering, features_for_means
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.solvers.lloyd import WhitenedProblem
 
 __all__ = ["DiscriminativeKMeans"]
 
 
-class DiscriminativeKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
+class DiscriminativeKMeans(MeansClustering):
     r"""Clusters that linear discriminant analysis tells apart best.
 
     Clusters and the subspace of linear discriminant analysis are sought together. For every
@@ -20,52 +23,56 @@ class DiscriminativeKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
     n_clusters : int, default=2
         Number of clusters.
     reg : float, default=1.0
-        Variance that is added to all directions, in units of a typical one. It sets the paper's
-        lambda; a large one makes the method ordinary k-means, zero makes the objective
-        independent of the units of the features, though not the start by k-means.
+        Weight of the regularisation. Variance that is added to all directions, in units of a
+        typical one. It sets the paper's lambda; a large one makes the method ordinary k-means,
+        zero makes the objective independent of the units of the features, though not the start by
+        k-means.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default="mean"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a nonlinear kernel, or for more than 2,048 features of X.
+        Most features that stand for a kernel whose whole matrix is not used.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
-        Start: k-means on the features, or the nearest of random samples, or labels from 0.
+        Where the labels start. "k-means" on the features, "random" for the nearest of random
+        samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept. The first k-means start is
-        deterministic and looks at the features as they are; further ones are k-means++ runs in
-        the coordinates of the method.
+        Number of starts, of which the best objective is kept.
     max_iter : int, default=300
         Most updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and restarts. The default of one start on up to 20,000 samples is
-        deterministic.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     coef_ : array of shape (n_boundaries, n_features)
-        Normals of the boundaries between pairs of clusters, for the linear kernel.
+        Normals of the boundaries, for the linear kernel. There is one for each pair of clusters.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Scatter between clusters over total scatter, summed over the discriminant directions: at
         most n_clusters - 1, and larger is better.
     history_ : list of float
         Objective at each iteration.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations of the best start.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -81,6 +88,11 @@ class DiscriminativeKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
     With S the total scatter of n samples, lambda is `reg` times tr(S^2) / tr(S), a variance that
     depends neither on a rotation of the samples nor on further constant features, times n. No
     matrix of n by n is made.
+
+    More than 2,048 features of X are reduced to `n_components` combinations of them. For more than
+    20,000 samples the start is found, and improved, on a random sample of them. The first start by
+    k-means is deterministic and looks at the features as they are; further ones are k-means++ runs
+    in the coordinates of the method.
 
     References
     ----------
@@ -98,7 +110,13 @@ class DiscriminativeKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
     array([0, 1], dtype=int32)
     """
 
-    _solve = staticmethod(solve_lloyd)
+    _parameter_constraints: dict = {
+        **MeansClustering._parameter_constraints,
+        **KERNEL,
+        **N_COMPONENTS,
+        "reg": [Interval(Real, 0, None, closed="left")],
+    }
+    _maximizes = True
 
     def __init__(
         self,
@@ -128,3 +146,13 @@ class DiscriminativeKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+
+    def _means_problem(self, X, sample_weight, rng):
+        features = features_for_means(self, X, sample_weight, rng)
+        return WhitenedProblem.whitened(
+            sample_weight=sample_weight,
+            rng=rng,
+            reg=self.reg,
+            n_components=self.n_components,
+            **features,
+        )

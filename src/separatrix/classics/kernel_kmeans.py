@@ -1,14 +1,13 @@
 """Kernel k-means: clusters around means in the feature space of a kernel."""
 
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.means import KernelMeansMixin
-from separatrix.models.starts import kmeans_start, random_start
-from separatrix.solvers.lloyd import KMeansProblem, solve_lloyd
+from separatrix.estimators.means import MeansClustering, features_for_means
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.solvers.lloyd import KMeansProblem
 
 __all__ = ["KernelKMeans"]
 
 
-class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):
+class KernelKMeans(MeansClustering):
     """Clusters around means in the feature space of a kernel.
 
     k-means with the distances of a kernel [1]_. The kernel is turned into features whose inner
@@ -21,48 +20,50 @@ class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):
         Number of clusters.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. With "linear" it is ordinary k-means.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default="mean"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for the kernel: columns of an incomplete Cholesky decomposition
-        with pivoting, of at most 20,000 samples.
+        Most features that stand for a kernel whose whole matrix is not used.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
-        Start: k-means on the features of at most 20,000 samples, or the nearest of random samples,
-        or labels from 0.
+        Where the labels start. "k-means" on the features, "random" for the nearest of random
+        samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept. The first k-means start splits
-        clusters along principal directions and is deterministic, further ones are k-means++ runs.
+        Number of starts, of which the best objective is kept.
     max_iter : int, default=300
         Most updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and restarts. The default of one start on up to 20,000 samples is
-        deterministic.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     coef_ : array of shape (n_boundaries, n_features)
-        Normals of the boundaries between pairs of means, for the linear kernel.
+        Normals of the boundaries, for the linear kernel. There is one for each pair of means.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Summed squared distances of samples from the means of their clusters, in the features:
         smaller is better.
     history_ : list of float
         Objective at each iteration.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations of the best start.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -72,6 +73,15 @@ class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):
     --------
     DiscriminativeKMeans : Measures distances in directions that tell the clusters apart.
     RegularizedLeastSquaresClustering : Clusters that classifiers with a kernel tell apart.
+
+    Notes
+    -----
+    With the linear kernel it is ordinary k-means. The features of other kernels are columns of an
+    incomplete Cholesky decomposition with pivoting, of at most 20,000 samples.
+
+    For more than 20,000 samples the start is found, and improved, on a random sample of them. The
+    first start by k-means splits clusters along principal directions and is deterministic, further
+    ones are k-means++ runs.
 
     References
     ----------
@@ -90,7 +100,12 @@ class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):
     array([0, 1], dtype=int32)
     """
 
-    _smaller_is_better = True
+    _parameter_constraints: dict = {
+        **MeansClustering._parameter_constraints,
+        **KERNEL,
+        **N_COMPONENTS,
+    }
+    _maximizes = False
 
     def __init__(
         self,
@@ -119,24 +134,6 @@ class KernelKMeans(KernelMeansMixin, BaseDiscriminativeClustering):
         self.tol = tol
         self.random_state = random_state
 
-    def _prepare(self, X, sample_weight, progress, rng):
-        return KMeansProblem.of(self._features(X, sample_weight, rng), sample_weight, rng)
-
-    def _start(self, problem, restart, rng):
-        """Labels, or the rule that makes them, for start number `restart`."""
-        if not isinstance(self.init, str):
-            return self._init_labels(problem)
-        if self.init == "random":
-            return random_start(problem.rows, self.n_clusters, rng)
-        seeds = rng if restart else None
-        return kmeans_start(problem.rows, problem.row_weight, self.n_clusters, rng=seeds)
-
-    def _fit_once(self, problem, restart, progress, rng):
-        return solve_lloyd(
-            problem,
-            self._start(problem, restart, rng),
-            n_clusters=self.n_clusters,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            progress=progress,
-        )
+    def _means_problem(self, X, sample_weight, rng):
+        features = features_for_means(self, X, sample_weight, rng)
+        return KMeansProblem.of(sample_weight=sample_weight, rng=rng, **features)

@@ -1,15 +1,15 @@
 """LDA-k-means: linear discriminant analysis and k-means in turns."""
 
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 from scipy.linalg import svd
 
-from separatrix._sklearn import to_numpy
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.means import WhitenedMeansMixin
+from separatrix._sklearn import Interval, to_numpy
+from separatrix.estimators.means import MeansClustering
 from separatrix.result import Progress
-from separatrix.solvers.lloyd import solve_lloyd
+from separatrix.solvers.lloyd import WhitenedProblem, solve_lloyd
 
 __all__ = ["LDAKMeans", "solve_lda_kmeans"]
 
@@ -17,7 +17,7 @@ __all__ = ["LDAKMeans", "solve_lda_kmeans"]
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class LDAKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
+class LDAKMeans(MeansClustering):
     """Clusters in the subspace in which they are told apart best.
 
     Adaptive dimension reduction [1]_: linear discriminant analysis finds the subspace for the
@@ -28,43 +28,44 @@ class LDAKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
     n_clusters : int, default=2
         Number of clusters. The subspace has one dimension less.
     reg : float, default=1.0
-        Variance that is added to all directions, in units of a typical one. A large one makes the
-        method ordinary k-means, zero makes the objective independent of the units of the
-        features, though not the start by k-means.
+        Weight of the regularisation. Variance that is added to all directions, in units of a
+        typical one. A large one makes the method ordinary k-means, zero makes the objective
+        independent of the units of the features, though not the start by k-means.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
-        Start: k-means on X, or the nearest of random samples, or labels from 0.
+        Where the labels start. "k-means" on the features, "random" for the nearest of random
+        samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept. The first k-means start is
-        deterministic and looks at the features as they are; further ones are k-means++ runs in
-        coordinates in which all directions vary alike, but for those that vary little.
+        Number of starts, of which the best objective is kept.
     max_iter : int, default=100
-        Most turns from one start, and most updates of k-means in each.
+        Most updates of the labels from one start.
     tol : float, default=1e-4
-        Stop when a turn changes the clusters of at most this share of the samples; zero asks for
-        an exact fixed point.
+        Stop when an update changes the clusters of at most this share of the samples; zero asks
+        for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and restarts. The default of one start on up to 20,000 samples is
-        deterministic.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     components_ : array of shape (n_components, n_features)
         Discriminant directions of the clusters, the one that tells them apart best first; the
         samples' variance along each, with `reg` added, is one. ``X @ components_.T`` shows the
         clusters in their subspace.
     coef_ : array of shape (n_boundaries, n_features)
-        Normals of the boundaries between pairs of clusters.
+        Normals of the boundaries, for the linear kernel. There is one for each pair of clusters.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Scatter between clusters over total scatter, summed over the discriminant directions: at
         most n_clusters - 1, and larger is better.
     history_ : list of float
         Objective at each iteration.
     n_iter_ : int
-        Turns of the best start.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -81,6 +82,11 @@ class LDAKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
     one that this method no longer changes, and the other way round: the nearest of several means
     is decided in the subspace that they span. Only the ways there differ. More than 2,048
     features are reduced to 300 combinations of them first.
+
+    An update is a turn of discriminant analysis and k-means. For more than 20,000 samples the
+    start is found, and improved, on a random sample of them. The first start by k-means is
+    deterministic and looks at the features as they are; further ones are k-means++ runs in
+    coordinates in which all directions vary alike, but for those that vary little.
 
     References
     ----------
@@ -99,8 +105,11 @@ class LDAKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
     array([0, 1], dtype=int32)
     """
 
-    kernel = "linear"
-    n_components = 300
+    _parameter_constraints: dict = {
+        **MeansClustering._parameter_constraints,
+        "reg": [Interval(Real, 0, None, closed="left")],
+    }
+    _maximizes = True
 
     def __init__(
         self,
@@ -121,13 +130,17 @@ class LDAKMeans(WhitenedMeansMixin, BaseDiscriminativeClustering):
         self.tol = tol
         self.random_state = random_state
 
-    def _solve(self, problem, start, **limits):
-        return solve_lda_kmeans(problem, start, **limits)
+    def _means_problem(self, X, sample_weight, rng):
+        return WhitenedProblem.whitened(X, sample_weight, rng, reg=self.reg)
 
-    def _attributes(self, problem, partition, order):
-        if problem is None:
-            return {"components_": np.zeros((0, self.n_features_in_))}
-        return {"components_": discriminants(problem, partition).T}
+    def _update(self, problem, start, progress):
+        return solve_lda_kmeans(problem, start, progress=progress, **self._limits)
+
+    def _attributes(self, problem, result, order):
+        return {"components_": discriminants(problem, result.labelling).T}
+
+    def _attributes_of_one_cluster(self):
+        return {"components_": np.zeros((0, self.n_features_in_))}
 
 
 # --- the driver and its steps -------------------------------------------------------------------
@@ -164,7 +177,7 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
     Returns
     -------
     result : SolverResult
-        With its `Partition`.
+        With a `Partition` as its labelling.
     """
     limits = {"n_clusters": n_clusters, "max_iter": max_iter, "tol": tol}
 
@@ -173,7 +186,7 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
         subspace = replace(problem, whitening=discriminants(problem, partition))
         found = solve_lloyd(subspace, partition.labels, progress=Progress(), **limits)
         moved = weight_that_differs(found.labels, partition.labels, problem.sample_weight)
-        return found.partition, found.model, moved
+        return found.labelling, found.model, moved
 
     return solve_lloyd(problem, start, progress=progress, update=turn, **limits)
 

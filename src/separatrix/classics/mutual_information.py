@@ -1,7 +1,7 @@
 """Squared-loss mutual information clustering: clusters that tell most of the samples."""
 
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,18 +10,14 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from separatrix._sklearn import Interval, StrOptions, fit_context
-from separatrix.data.chunks import is_dask
-from separatrix.data.memory import check_fits_memory
-from separatrix.estimators.base import BaseClustering
-from separatrix.estimators.kernel_features import GAMMA_CONSTRAINTS
-from separatrix.models.boundaries import decoded
-from separatrix.models.graph_responses import Posterior, extended, scores_of
-from separatrix.models.partition import Labelling
-from separatrix.result import SolverResult, Status
-from separatrix.similarity.bandwidths import resolved_gamma
-from separatrix.similarity.graphs import GivenGraph, similarity_graph
-from separatrix.similarity.laplacians import components, degrees
+from separatrix._sklearn import StrOptions, refuse_dask
+from separatrix.data.rows import check_fits_memory
+from separatrix.estimators.base import GraphClustering
+from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS
+from separatrix.models.graph_responses import Posterior
+from separatrix.result import SolverResult, Status, decoded
+from separatrix.similarity.graphs import GivenGraph, components, degrees, similarity_graph
+from separatrix.similarity.kernels import resolved_gamma
 from separatrix.solvers.information_estimate import least_squares_mutual_information
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
@@ -38,7 +34,7 @@ ROUNDING = 1e-8
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class SquaredLossMutualInformationClustering(BaseClustering):
+class SquaredLossMutualInformationClustering(GraphClustering):
     """Clusters that share the most information with the samples, in closed form.
 
     The probability of a cluster is a sum of kernels at the samples. The sums for which clusters
@@ -50,37 +46,42 @@ class SquaredLossMutualInformationClustering(BaseClustering):
     ----------
     n_clusters : int, default=2
         Number of clusters.
-    kernel : {"local", "rbf", "precomputed"}, default="local"
-        Gaussian kernel between neighbours alone, whose width at each sample is the distance to
-        the last of them; Gaussian kernel between all samples; or X itself, dense or sparse and
-        not negative.
+    affinity : {"local", "rbf", "precomputed"}, default="local"
+        Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
+        neighbour as the width at each sample; "rbf" is Gaussian of one width. "local" is zero but
+        for neighbours. "precomputed" takes X itself, dense or sparse and not negative.
     n_neighbors : int or "auto", default="auto"
         Number of neighbours. "auto" chooses from 3 to 20.
     gamma : float, {"auto", "scale", "mean", "median"} or tuple, default="auto"
-        Coefficient of the Gaussian kernel between all samples, as in `KernelKMeans`. "auto"
-        chooses a width from 0.15 to 1.2 of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()). "auto" chooses a width from 0.15 to 1.2 of
+        the mean distance. For `affinity="rbf"`.
     normalize : bool, default=True
         Whether to divide kernels by the square roots of their sums at both samples, so that dense
         regions do not outweigh others.
     random_state : int, RandomState instance or None, default=None
-        Draws what information is estimated on; None draws the same each time.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     probabilities_ : ndarray of shape (n_samples, n_clusters)
         Probability of each cluster; `predict_proba` of the training data.
     mutual_information_ : float
-        Estimated information that the kernel was chosen by; nan if there was one kernel only.
-    n_neighbors_, gamma_ : int or None, float or None
-        What the kernel was made with; None for what it has not.
+        Estimated information that the similarities were chosen by; nan if there was no choice.
+    n_neighbors_ : int or None
+        Number of neighbours that was used; None for other affinities than "local".
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     objective_ : float
         The information as the kernel itself approximates it.
     history_ : list of float
-        The objective, once.
+        Objective at each iteration. There is one: the solution is known in closed form.
     n_iter_ : int
-        One.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -112,49 +113,31 @@ class SquaredLossMutualInformationClustering(BaseClustering):
     array([1, 0], dtype=int32)
     """
 
+    _model: Any
     _parameter_constraints: dict = {
-        **BaseClustering._parameter_constraints,
-        "kernel": [StrOptions({"local", "rbf", "precomputed"})],
-        "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "gamma": [StrOptions({"auto"}), *GAMMA_CONSTRAINTS],
+        **N_CLUSTERS,
+        "affinity": [StrOptions({"local", "rbf", "precomputed"})],
+        "n_neighbors": [StrOptions({"auto"}), *COUNT],
+        "gamma": [StrOptions({"auto"}), *GAMMA],
         "normalize": ["boolean"],
     }
-    _default_seed = 0
 
     def __init__(
         self,
         n_clusters=2,
         *,
-        kernel="local",
+        affinity="local",
         n_neighbors="auto",
         gamma="auto",
         normalize=True,
         random_state=None,
     ):
         self.n_clusters = n_clusters
-        self.kernel = kernel
+        self.affinity = affinity
         self.n_neighbors = n_neighbors
         self.gamma = gamma
         self.normalize = normalize
         self.random_state = random_state
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples; the kernel matrix, dense or sparse, where that is precomputed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(self._validate_X(X, reset=True))
 
     def predict_proba(self, X):
         """Probability of each cluster; for samples far from all others, that of the nearest one.
@@ -162,7 +145,7 @@ class SquaredLossMutualInformationClustering(BaseClustering):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples; where the kernel is precomputed, its values to the training samples.
+            Samples; where similarities are precomputed, those to the training samples.
 
         Returns
         -------
@@ -170,77 +153,36 @@ class SquaredLossMutualInformationClustering(BaseClustering):
             Rows add up to one.
         """
         check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
-        if self.n_clusters == 1:
-            return np.ones((X.shape[0], 1))
-        model = self._model
-        return extended(model.graph, X, model.probabilities, model.to_new)
-
-    def decision_function(self, X):
-        """Soft scores of samples: how probable their clusters are.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples; where the kernel is precomputed, its values to the training samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters the probability of cluster 1 less that of cluster 0. Otherwise a
-            column per cluster; the largest wins. All zero for one cluster.
-        """
-        return scores_of(self.predict_proba(X))
-
-    def predict(self, X):
-        """Most probable cluster of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples; where the kernel is precomputed, its values to the training samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Cluster numbers from 0.
-        """
-        return decoded(self.decision_function(X))
+        return self._model.predict_proba(self._validate_X(X, reset=False))
 
     def _validate_X(self, X, *, reset):
-        if is_dask(X):
-            raise TypeError(
-                f"{type(self).__name__} needs all samples in memory, got a dask array; pass "
-                "X.compute(), or use KernelKMeans."
-            )
-        sparse = "csr" if self.kernel == "precomputed" else False
+        refuse_dask(self, X, instead="KernelKMeans")
+        sparse = "csr" if self.affinity == "precomputed" else False
         return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64)
 
-    def _prepare(self, X, sample_weight, progress, rng):
+    def _problem(self, X, sample_weight, links, progress, rng):
         candidates = self._candidates(X)
-        seed = rng.randint(2**31 - 1)  # all kernels are judged on the same draws
+        seed = rng.randint(2**31 - 1)  # all similarities are judged on the same draws
         task = progress.subtask("choice", len(candidates))
         best = None
         for chosen in candidates:
-            step = task.subtask("kernel", 0)
-            graph = self._graph_of(X, **chosen)
-            model = solve_information(graph, self.n_clusters, normalize=self.normalize)
-            # equal samples may have unequal neighbours, but they cannot have unequal predictions
-            model = replace(model, probabilities=model.probabilities[graph.match(X)])
+            step = task.subtask("affinity", 0)
+            problem = InformationProblem(X=X, graph=self._graph_of(X, **chosen), chosen=chosen)
+            result = solve_information(problem, self.n_clusters, normalize=self.normalize)
             information = np.nan
             if len(candidates) > 1:
-                information = least_squares_mutual_information(X, model.labels, random_state=seed)
+                information = least_squares_mutual_information(X, result.labels, random_state=seed)
             if best is None or information > best.information:
-                best = replace(model, chosen=chosen, information=information)
+                best = replace(problem, result=result, information=information)
             step.close()
         task.close()
         return best
 
     def _candidates(self, X):
-        """Parameters of the kernels to choose from."""
-        if self.kernel == "precomputed":
+        """Parameters of the similarities to choose from."""
+        if self.affinity == "precomputed":
             return [{}]
-        if self.kernel == "local":
+        if self.affinity == "local":
             numbers = AUTO_NEIGHBORS if self.n_neighbors == "auto" else [self.n_neighbors]
             most = max(1, X.shape[0] - 1)
             return [{"n_neighbors": n} for n in sorted({min(n, most) for n in numbers})]
@@ -249,67 +191,84 @@ class SquaredLossMutualInformationClustering(BaseClustering):
         return [{"gamma": float(resolved_gamma(rule, X, None))} for rule in rules]
 
     def _graph_of(self, X, n_neighbors=1, gamma=None):
-        """Kernels between samples, and the rule that gives those of new samples."""
-        if self.kernel == "precomputed":
+        """Similarities of samples, and the rule that gives those of new samples."""
+        if self.affinity == "precomputed":
             return GivenGraph.of_similarities(X)
-        if self.kernel == "rbf":
-            check_fits_memory(X.shape[0], remedy="use kernel='local', which is sparse")
-        graph = "union" if self.kernel == "local" else "full"
+        if self.affinity == "rbf":
+            check_fits_memory(X.shape[0], remedy="use affinity='local', which is sparse")
+        graph = "union" if self.affinity == "local" else "full"
         return similarity_graph(
-            X, affinity=self.kernel, graph=graph, n_neighbors=n_neighbors, gamma=gamma
+            X, affinity=self.affinity, graph=graph, n_neighbors=n_neighbors, gamma=gamma
         )
-
-    def _n_restarts(self):
-        return 1
 
     def _n_tasks(self):
         return 2  # the choice, and the answer
 
-    def _subtasks_of_restart(self):
-        return 1
-
-    def _fit_once(self, problem, restart, progress, rng):
+    def _solve(self, problem, progress, rng):
         iterations = progress.iterations(1)
         for _ in iterations:
-            iterations.record(problem.objective, problem)
-        partition = Labelling(problem.probabilities, None, n_clusters=self.n_clusters)
-        partition.labels = problem.labels
-        return SolverResult(
-            problem.labels,
-            problem,
-            objective=problem.objective,
-            history=iterations.history,
-            n_iter=1,
-            status=Status.DEGENERATE if partition.empty.any() else Status.CONVERGED,
-            partition=partition,
-        )
+            iterations.record(problem.result.objective, problem.result.model)
+        return problem.result
 
-    def _labels_of(self, result, problem, order):
-        return result.model.labels
-
-    def _model_attributes(self, model, X):
+    def _attributes(self, problem, result, order):
         return {
-            "_model": model,
-            "probabilities_": model.probabilities,
-            "mutual_information_": model.information,
-            "n_neighbors_": model.chosen.get("n_neighbors"),
-            "gamma_": model.chosen.get("gamma"),
+            "mutual_information_": problem.information,
+            "n_neighbors_": problem.chosen.get("n_neighbors"),
         }
+
+    def _attributes_of_one_cluster(self):
+        return {"mutual_information_": np.nan, "n_neighbors_": None}
 
     def _one_cluster_model(self, X):
         ones = np.ones((X.shape[0], 1))
-        return Posterior(None, ones, ones, np.nan)
+        return Posterior(None, ones, ones)
+
+    def _model_attributes(self, model, X):
+        return {"_model": model, "probabilities_": model.probabilities}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.sparse = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.affinity == "precomputed"
         return tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class InformationProblem:
+    """Samples, the similarities chosen for them, and what they lead to.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix
+        The samples.
+    graph : SimilarityGraph or GivenGraph
+        Their similarities.
+    chosen : dict
+        Parameters of these.
+    result : SolverResult or None
+        The answer, which is known in closed form.
+    information : float
+        Information of samples and labels, estimated from these.
+    """
+
+    X: Any
+    graph: Any
+    chosen: dict
+    result: Any = None
+    information: float = np.nan
+
+    def completed(self, model):
+        """The model holds the graph."""
+        return model
+
+    def labels_of(self, model):
+        """Most probable clusters of the samples."""
+        return decoded(model.responses)
 
 
 # --- the closed form ----------------------------------------------------------------------------
 
 
-def solve_information(graph, n_clusters, *, normalize):
+def solve_information(problem, n_clusters, *, normalize):
     r"""Clusters of the largest squared-loss mutual information with the samples.
 
     .. math:: \max_\alpha \; \frac{c}{2n} \sum_{y=1}^c \alpha_y^\top K^2 \alpha_y - \frac12
@@ -323,8 +282,9 @@ def solve_information(graph, n_clusters, *, normalize):
 
     Parameters
     ----------
-    graph : SimilarityGraph or GivenGraph
-        Kernels K between samples. Those between neighbours are completed by a diagonal of ones.
+    problem : InformationProblem
+        Samples and kernels K between them, the similarities. Those between neighbours are
+        completed by a diagonal of ones.
     n_clusters : int
         Number of clusters c.
     normalize : bool
@@ -334,7 +294,7 @@ def solve_information(graph, n_clusters, *, normalize):
 
     Returns
     -------
-    model : Posterior
+    result : SolverResult
 
     References
     ----------
@@ -343,7 +303,7 @@ def solve_information(graph, n_clusters, *, normalize):
     .. [2] G. Niu, B. Dai, L. Shang, M. Sugiyama, "Maximum volume clustering: a new discriminative
        clustering approach", Journal of Machine Learning Research 14, 2013.
     """
-    tiny = np.finfo(np.float64).tiny
+    tiny, graph = np.finfo(np.float64).tiny, problem.graph
     K = graph.W
     n_samples = K.shape[0]
     if graph.has_samples and sp.issparse(K):
@@ -360,7 +320,14 @@ def solve_information(graph, n_clusters, *, normalize):
     # K times an eigenvector is the eigenvalue times it, so that training samples are like new ones
     coef = scale[:, None] * vectors / (np.maximum(values, tiny) * sums)
     objective = n_clusters / (2 * n_samples) * float(np.sum(values**2)) - 0.5
-    return Posterior(graph, coef, probabilities_of(positive / sums, graph), objective)
+    # equal samples may have unequal neighbours, but they cannot have unequal predictions
+    probabilities = probabilities_of(positive / sums, graph)[graph.match(problem.X)]
+    return SolverResult.of_responses(
+        Posterior(graph, coef, probabilities),
+        objective=objective,
+        history=[objective],
+        status=Status.CONVERGED,
+    )
 
 
 def component_vectors(K, roots, n_vectors):

@@ -2,26 +2,25 @@
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from separatrix._sklearn import Interval, fit_context
-from separatrix.data.chunks import map_rows
-from separatrix.data.memory import check_fits_memory
-from separatrix.estimators.kernel_features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
-from separatrix.models.boundaries import decoded, one_vs_rest_code
-from separatrix.similarity.kernels import KernelMap, kernel_matrix
+from separatrix._sklearn import Interval, fit_context, refuse_dask
+from separatrix.data.rows import check_fits_memory, check_weights
+from separatrix.estimators.base import set_fitted
+from separatrix.estimators.classifier import BoundaryClassifier, check_classes, class_codes
+from separatrix.estimators.parameters import COUNT, KERNEL, SCALED_C
+from separatrix.models.boundaries import Boundaries, one_vs_rest_code
+from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.margin_distribution import (
     FeatureSpace,
     KernelSpace,
     Losses,
-    solve_in_space,
+    fit_in_space,
 )
 
 __all__ = ["OptimalMarginDistributionMachine"]
@@ -40,19 +39,7 @@ def _centred_features(X, mean):
     return FeatureSpace(np.hstack([X - mean, ones]))
 
 
-def _check_symmetric(kernel, X):
-    """Refuse a callable that is no kernel, as the first few samples tell."""
-    # of one and the same array only half of the values would be computed
-    K = kernel_matrix(X[:32], X[:32].copy(), kernel=kernel, params={})
-    difference, scale = np.abs(K - K.T).max(), np.abs(K).max()
-    if difference > 1e-6 * scale:
-        raise ValueError(
-            f"kernel={kernel!r} is not symmetric: its values change by {difference:.3g} when the "
-            f"two samples change places, where the largest is {scale:.3g}. Use a valid kernel."
-        )
-
-
-class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, BaseEstimator):
+class OptimalMarginDistributionMachine(BoundaryClassifier):
     """Classifier that gives all samples margins of about the same size.
 
     A support vector machine makes the smallest margin large. This machine wants the margin of
@@ -62,21 +49,20 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the mean loss, the paper's lambda. The larger, the weaker the regularisation.
+    C : float or "scale", default="scale"
+        Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
+        "scale" is 1 / n_samples. The paper's lambda is n_samples times this.
     nu : float, default=0.5
-        Weight of deviations above the zone, relative to those below; 0 < nu <= 1.
+        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
     theta : float, default=0.2
-        Half the width of the zone around one in which margins cost nothing; 0 <= theta < 1. The
-        larger, the fewer samples the machine is made of.
+        Half the width of the zone around one in which margins cost nothing; 0 <= theta < 1.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. Other kernels than the linear one need the matrix of all their
-        values.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -86,9 +72,9 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         penalised like the others. With the linear kernel the other features are centred first, so
         that adding a constant to X changes nothing. False is the machine of the paper, which has
         no intercept.
-    max_iter : int, default=100
-        Most Newton steps. Two to ten are usual.
-    tol : float, default=1e-8
+    max_steps : int, default=100
+        Most steps of the solver.
+    kkt_tol : float, default=1e-8
         Largest square root of the duality gap over the objective.
 
     Attributes
@@ -100,18 +86,26 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         classes, otherwise one per class.
     margin_variance_ : ndarray of shape (n_boundaries,)
         Their variance.
-    objective_ : ndarray of shape (n_boundaries,)
-        Objective of each boundary.
+    objective_ : float
+        Sum of the objectives of all boundaries.
     support_ : ndarray of shape (n_support,)
-        Training samples with a margin outside of the zone of some boundary; the machine is made
-        of these.
+        Training samples with a margin outside of the zone of some boundary; the machine is made of
+        these.
     dual_coef_ : ndarray of shape (n_boundaries, n_support)
         Weights of the kernel at these samples, for other kernels than the linear one.
     coef_ : ndarray of shape (n_boundaries, n_features)
-        Weights of the features, for the linear kernel.
+        Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
-        Intercepts.
-    n_iter_ : int
+        Offsets of the boundaries.
+    boundary_objectives_ : ndarray of shape (n_boundaries,)
+        Objective of each boundary.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_classes)
+        Side of each boundary that each class lies on: 1 or -1.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
+    C_ : float
+        Weight of the sum of the losses that was used.
+    n_steps_ : int
         Most Newton steps of a boundary.
     n_features_in_ : int
         Number of features.
@@ -133,25 +127,25 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
     >>> from sklearn.preprocessing import scale
     >>> from separatrix import OptimalMarginDistributionMachine
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = OptimalMarginDistributionMachine(C=10).fit(scale(X), y)
+    >>> model = OptimalMarginDistributionMachine(C=0.02).fit(scale(X), y)
     >>> model.score(scale(X), y) > 0.97
     True
     """
 
     _parameter_constraints: dict = {
-        **{name: KERNEL_CONSTRAINTS[name] for name in ("kernel", "gamma", "degree", "coef0")},
-        "C": [Interval(Real, 0, None, closed="neither")],
+        **KERNEL,
+        **SCALED_C,
         "nu": [Interval(Real, 0, 1, closed="right")],
         "theta": [Interval(Real, 0, 1, closed="left")],
         "fit_intercept": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, 1, closed="left")],
+        "max_steps": COUNT,
+        "kkt_tol": [Interval(Real, 0, 1, closed="left")],
     }
 
     def __init__(
         self,
         *,
-        C=1.0,
+        C="scale",
         nu=0.5,
         theta=0.2,
         kernel="linear",
@@ -159,8 +153,8 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         degree=3,
         coef0=1,
         fit_intercept=True,
-        max_iter=100,
-        tol=1e-8,
+        max_steps=100,
+        kkt_tol=1e-8,
     ):
         self.C = C
         self.nu = nu
@@ -170,8 +164,8 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_steps = max_steps
+        self.kkt_tol = kkt_tol
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -191,71 +185,94 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
         self : object
             The fitted classifier.
         """
+        refuse_dask(self, X, instead="MinimaxProbabilityMachine")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self._check_precomputed(X)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        weights = self._validate_weights(X, sample_weight)
+        kernel = Kernel.of(self)
+        kernel.check_samples(X)
+        classes, codes = class_codes(self, X, y)
+        weights = check_weights(X, sample_weight)
         weights = np.ones(X.shape[0]) if weights is None else weights
-        self._check_classes(codes, weights)
+        check_classes(self, classes, codes, weights)
         present = np.flatnonzero(weights)
         if len(present) < len(weights):
             X, codes, weights = X[present], codes[present], weights[present]
-            X = X[:, present] if self.kernel == "precomputed" else X
+            X = X[:, present] if kernel.is_precomputed else X
 
-        signs = one_vs_rest_code(len(self.classes_))[:, codes].astype(np.float64)
-        fits = self._fit_signs(X, signs, weights, present)
-        margins = signs * np.array([fit.scores for fit in fits])
-        self.margin_mean_ = np.average(margins, axis=1, weights=weights)
-        deviations = margins - self.margin_mean_[:, None]
-        self.margin_variance_ = np.average(deviations**2, axis=1, weights=weights)
-        self.objective_ = np.array([fit.objective for fit in fits])
-        self.n_iter_ = max(1, *(fit.n_iter for fit in fits))
-        self._warn_if_rough(max(fit.kkt_residual for fit in fits))
+        C = 1 / weights.sum() if self.C == "scale" else float(self.C)
+        signs = one_vs_rest_code(len(classes))[:, codes].astype(np.float64)
+        losses = [
+            Losses.of(
+                y,
+                strength=C * weights.sum(),
+                nu=self.nu,
+                theta=self.theta,
+                sample_weight=weights,
+            )
+            for y in signs
+        ]
+        fit = self._fit_linear if kernel.is_linear else self._fit_kernel
+        fits, model, kernel, own = fit(X, kernel, losses, weights, present)
+        margins = signs * np.array([found.scores for found in fits])
+        mean = np.average(margins, axis=1, weights=weights)
+        squares = (margins - mean[:, None]) ** 2
+        fitted = {
+            "classes_": classes,
+            "C_": C,
+            "gamma_": kernel.coefficient,
+            "margin_mean_": mean,
+            "margin_variance_": np.average(squares, axis=1, weights=weights),
+            "objective_": float(sum(found.objective for found in fits)),
+            "boundary_objectives_": np.array([found.objective for found in fits]),
+            "n_steps_": max(1, *(found.n_iter for found in fits)),
+            **own,
+            **model.attributes(X),
+        }
+        set_fitted(self, fitted)
+        self._warn_if_rough(max(found.kkt_residual for found in fits))
         return self
 
     def _warn_if_rough(self, residual):
-        # where tol is out of reach of rounding, only what could change scores is worth a word
-        if residual <= max(self.tol, NOTICEABLE):
+        # where kkt_tol is out of reach of rounding, only what could change scores is worth a word
+        if residual <= max(self.kkt_tol, NOTICEABLE):
             return
         remedy = "Scale X down, or decrease C."
-        if self.n_iter_ >= self.max_iter:
-            remedy = f"Increase max_iter={self.max_iter}."
+        if self.n_steps_ >= self.max_steps:
+            remedy = f"Increase max_steps={self.max_steps}."
         warnings.warn(
-            f"Newton's method ended with a residual of {residual:.3g}, where tol={self.tol:g} was "
-            f"asked for. {remedy}",
+            f"Newton's method ended with a residual of {residual:.3g}, where "
+            f"kkt_tol={self.kkt_tol:g} was asked for. {remedy}",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
-    def _fit_signs(self, X, signs, weights, present):
-        """Fit a boundary to each row of `signs` and set the model."""
-        for name in ("coef_", "dual_coef_"):
-            self.__dict__.pop(name, None)
-        if self.kernel == "linear":
-            return self._fit_linear(X, signs, weights, present)
+    def _fit_kernel(self, X, kernel, losses, weights, present):
+        """Machines in the span of a kernel matrix, their model, the kernel and own attributes."""
+        kernel = kernel.resolved(X, weights)
         check_fits_memory(
             X.shape[0], remedy="fit a sample of the rows, or use kernel='linear' on features"
         )
-        if self.kernel == "precomputed":
-            K, kernel_map = np.array(X), KernelMap("precomputed", {}, present)
+        feature_map = kernel.at(X)
+        if kernel.is_precomputed:
+            K, feature_map = np.array(X), replace(feature_map, landmarks=present)
         else:
-            if callable(self.kernel):
-                _check_symmetric(self.kernel, X)
-            params = self._kernel_params(X, weights)
-            kernel_map = KernelMap.of(X, kernel=self.kernel, params=params)
-            K = np.array(kernel_map.values(X), dtype=np.float64)
+            K = np.array(feature_map.values(X), dtype=np.float64)
+        kernel.check_positive(K, X)
         if self.fit_intercept:
             K += 1.0
-        fits = self._fits(KernelSpace(K), signs, weights)
-        coef = np.array([fit.coef for fit in fits])
-        support = self._set_support(fits, present)
-        self._feature_map = replace(kernel_map, landmarks=kernel_map.landmarks[support])
-        self.dual_coef_ = coef[:, support]
-        self.intercept_ = coef.sum(axis=1) if self.fit_intercept else np.zeros(len(coef))
-        return fits
+        fits = self._fits(KernelSpace(K), losses)
+        coef = np.array([found.coef for found in fits])
+        support = support_of(fits)
+        model = Boundaries(
+            coef[:, support],
+            coef.sum(axis=1) if self.fit_intercept else np.zeros(len(coef)),
+            one_vs_rest_code(max(2, len(coef))),
+            replace(feature_map, landmarks=feature_map.landmarks[support]),
+        )
+        own = {"support_": present[support], "dual_coef_": coef[:, support]}
+        return fits, model, kernel, own
 
-    def _fit_linear(self, X, signs, weights, present):
+    def _fit_linear(self, X, kernel, losses, weights, present):
+        """The same on the features themselves."""
         mean = weights @ X / weights.sum()
         features = _centred_features(X, mean) if self.fit_intercept else FeatureSpace(X)
         n_samples, n_features = features.X.shape
@@ -263,81 +280,30 @@ class OptimalMarginDistributionMachine(KernelFeaturesMixin, ClassifierMixin, Bas
             min(n_samples, n_features), remedy="reduce the features, by TruncatedSVD for instance"
         )
         if n_features <= n_samples:
-            fits = self._fits(features, signs, weights)
-            normals = np.array([fit.coef for fit in fits])
+            fits = self._fits(features, losses)
+            normals = np.array([found.coef for found in fits])
         else:
-            fits = self._fits(KernelSpace(features.kernel()), signs, weights)
-            normals = np.array([features.normal(fit.coef) for fit in fits])
-        self._set_support(fits, present)
-        self._feature_map = None
-        self.coef_, self.intercept_ = normals, np.zeros(len(normals))
+            fits = self._fits(KernelSpace(features.kernel()), losses)
+            normals = np.array([features.normal(found.coef) for found in fits])
+        intercept = np.zeros(len(normals))
         if self.fit_intercept:
-            self.coef_ = normals[:, :-1]
-            self.intercept_ = normals[:, -1] - self.coef_ @ mean
-        return fits
+            normals, intercept = normals[:, :-1], normals[:, -1] - normals[:, :-1] @ mean
+        model = Boundaries.one_vs_rest(normals, intercept)
+        return fits, model, kernel, {"support_": present[support_of(fits)]}
 
-    def _fits(self, space, signs, weights):
-        """Machines of the rows of `signs`."""
-        fits = []
-        for y in signs:
-            losses = Losses.of(y, C=self.C, nu=self.nu, theta=self.theta, sample_weight=weights)
-            fits.append(
-                solve_in_space(
-                    space, losses, C=self.C, start=None, tol=self.tol, max_iter=self.max_iter
-                )
-            )
-        return fits
-
-    def _set_support(self, fits, present):
-        """Tell which samples the machines are made of; return their rows."""
-        support = np.flatnonzero(np.any([fit.alpha != 0 for fit in fits], axis=0))
-        self.support_ = present[support]
-        return support
-
-    def decision_function(self, X):
-        """Signed scores of samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; if the kernel is precomputed, its values at the new samples, one a row, and
-            the samples of `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes one value, positive for the second. Otherwise a column per class; the
-            largest wins.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        if self._feature_map is None:
-            scores = X @ self.coef_.T
-        else:
-            scores = map_rows(self._kernel_sums, X, width=len(self.support_))
-        scores = scores + self.intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _kernel_sums(self, X):
-        return self._feature_map(X) @ self.dual_coef_.T
-
-    def predict(self, X):
-        """Class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples, as for `decision_function`.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Classes.
-        """
-        chosen = decoded(self.decision_function(X))
-        return self.classes_[chosen]
+    def _fits(self, space, losses):
+        """Machines of several losses."""
+        return [
+            fit_in_space(space, one, start=None, tol=self.kkt_tol, max_iter=self.max_steps)
+            for one in losses
+        ]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.array_api_support = False
         return tags
+
+
+def support_of(fits):
+    """Rows that the machines are made of."""
+    return np.flatnonzero(np.any([found.alpha != 0 for found in fits], axis=0))

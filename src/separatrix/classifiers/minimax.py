@@ -1,21 +1,27 @@
 """The minimax probability machine, a classifier for known labels."""
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from numbers import Real
 
-from separatrix._sklearn import fit_context, namespace_of, to_numpy
-from separatrix.data.chunks import beside, is_dask
-from separatrix.estimators.moment_features import MomentFeaturesMixin
+import numpy as np
+
+from separatrix._sklearn import Interval, fit_context, to_numpy
+from separatrix.data.rows import beside, check_samples, check_weights
+from separatrix.estimators.base import random_state_of, set_fitted
+from separatrix.estimators.classifier import BoundaryClassifier, check_classes, class_codes
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
 from separatrix.models.boundaries import Boundaries, pairwise_code
-from separatrix.solvers.minimax import separation_probability
-from separatrix.solvers.minimax_sides import Sides, minimax_step, pairwise_matrix
+from separatrix.solvers.minimax import (
+    Sides,
+    minimax_step,
+    moment_problem,
+    pairwise_matrix,
+    separation_probability,
+)
 
 __all__ = ["MinimaxProbabilityMachine"]
 
 
-class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstimator):
+class MinimaxProbabilityMachine(BoundaryClassifier):
     """Classifier with the best worst-case accuracy for given class means and covariances.
 
     Of all hyperplanes it takes the one for which the probability of a correct side, in the worst
@@ -25,37 +31,42 @@ class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstima
     Parameters
     ----------
     reg : float, default=0.1
-        Weight of the total variances that are added to the covariances of each class.
+        Weight of the regularisation. Share of the total variances that is added to the covariances
+        of each class.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. Other kernels than the linear one work through at most
-        `n_components` features and have no `coef_`.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Largest rank of a nonlinear kernel's features.
+        Most features that stand for a kernel whose whole matrix is not used.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples that span the kernel features, if there are more than 20,000.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     separation_probability_ : float
-        Guaranteed share of correct sides of the worst pair of classes, for distributions with
-        the moments of the training data.
+        Guaranteed share of correct sides of the worst pair of classes, for distributions with the
+        moments of the training data.
     pairwise_separation_ : array of shape (n_classes, n_classes)
         The same for each pair; nan on the diagonal.
     coef_ : array of shape (n_boundaries, n_features)
-        Normals of the hyperplanes, for the linear kernel.
+        Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
-        Offsets of the hyperplanes.
+        Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_classes)
+        Side of each boundary that each class lies on: 1 or -1, and 0 where it does not matter.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -79,6 +90,13 @@ class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstima
     >>> model.score(X, y) > model.separation_probability_
     True
     """
+
+    _parameter_constraints: dict = {
+        **KERNEL,
+        **N_COMPONENTS,
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
@@ -117,57 +135,23 @@ class MinimaxProbabilityMachine(MomentFeaturesMixin, ClassifierMixin, BaseEstima
         self : object
             The fitted classifier.
         """
-        X = self._validate_X(X, reset=True)
-        codes = self._class_codes(X, y)
-        sample_weight = self._validate_weights(X, sample_weight)
-        n_classes = len(self.classes_)
-        self._check_classes(codes, to_numpy(sample_weight))
-        problem = self._problem(X, sample_weight, check_random_state(self.random_state))
-        partition = problem.partition(n_classes)
+        X = check_samples(self, X, reset=True)
+        classes, codes = class_codes(self, X, y)
+        sample_weight = check_weights(X, sample_weight)
+        check_classes(self, classes, codes, to_numpy(sample_weight))
+        problem = moment_problem(self, X, sample_weight, random_state_of(self))
+        partition = problem.partition(len(classes))
         partition.assign(beside(codes.astype(np.int32), problem.X))
-        code = pairwise_code(n_classes)
+        code = pairwise_code(len(classes))
         steps = [minimax_step(Sides.of(problem, partition, side)) for side in code]
-        self._set_model(Boundaries.of_steps(steps, code), X)
+        model = problem.completed(Boundaries.of_steps(steps, code))
         separation = separation_probability(pairwise_matrix(code, [s.value for s in steps]))
-        self.pairwise_separation_ = beside(separation, X)
-        self.separation_probability_ = float(np.nanmin(separation))
+        fitted = {
+            "classes_": classes,
+            "gamma_": problem.kernel.coefficient,
+            "pairwise_separation_": beside(separation, X),
+            "separation_probability_": float(np.nanmin(separation)),
+            **model.attributes(X),
+        }
+        set_fitted(self, fitted)
         return self
-
-    def _class_codes(self, X, y):
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        if is_dask(y):
-            y = y.compute()
-        y = column_or_1d(to_numpy(y), warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        if y.shape[0] != X.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]}, "
-                f"y has {y.shape[0]}."
-            )
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        return codes
-
-    def predict(self, X):
-        """Class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-            Classes. Lazy for a dask array.
-        """
-        codes = self._predict_codes(X)
-        if is_dask(codes):
-            return codes.map_blocks(self.classes_.take, dtype=self.classes_.dtype)
-        if not np.issubdtype(self.classes_.dtype, np.number):
-            return self.classes_[to_numpy(codes)]
-        xp, device = namespace_of(codes)
-        return xp.take(xp.asarray(self.classes_, device=device), xp.astype(codes, xp.int64))

@@ -8,16 +8,25 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from separatrix._sklearn import Interval, fit_context
-from separatrix.estimators.graph import VolumeGraphMixin
-from separatrix.models.boundaries import decoded
-from separatrix.models.graph_responses import extended
+from separatrix._sklearn import StrOptions, fit_context
+from separatrix.data.rows import check_fits_memory
+from separatrix.estimators.base import (
+    check_graph_samples,
+    precomputed_parameter,
+    set_fitted,
+    similarities_of,
+)
+from separatrix.estimators.parameters import GRAPH, POSITIVE
+from separatrix.models.graph_responses import GraphModel, Spread
+from separatrix.result import decoded
+from separatrix.similarity.graphs import GivenGraph
+from separatrix.similarity.quadratic_forms import MATRICES, form_of, resolved_rho
 from separatrix.solvers.responses import responder_of
 
 __all__ = ["ApproximateVolumeRegularization"]
 
 
-class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEstimator):
+class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     r"""Classifier that spreads known labels over a similarity graph of all samples.
 
     Few labels and many samples without: every sample gets a response, near the labels where they
@@ -32,31 +41,36 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
 
     Parameters
     ----------
-    matrix : {"normalized", "unnormalized", "similarity", "dissimilarity", "precomputed"}, \
-            default="normalized"
+    matrix : str, default="normalized"
         The paper's Q, made of the similarities W: the normalised Laplacian plus I/n; the plain
-        Laplacian plus a little I; W + I/n; nI - W; or X itself, any symmetric matrix.
+        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples
+        elsewhere; nI - W; or X itself, any symmetric matrix.
     affinity : {"local", "rbf", "cosine", "precomputed"}, default="local"
-        Similarity of two samples, as in `MaximumVolumeClustering`.
+        Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
+        neighbour as the width at each sample; "rbf" is Gaussian of one width. "cosine" is the
+        cosine, and "precomputed" takes X itself, a dense or sparse matrix of similarities.
     graph : {"union", "mutual", "full"}, default="union"
-        Which samples are compared: nearest neighbours of one another, either way or both ways, or
-        all.
+        Which samples are compared: those of which one is among the other's nearest neighbours
+        ("union"), those where this holds both ways ("mutual"), or all ("full"), in a dense matrix.
     n_neighbors : int, default=10
         Number of neighbours.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 0.5)
-        Coefficient of the "rbf" similarity, or the rule for it.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()). For `affinity="rbf"`.
     neighbors : {"exact", "approximate"}, default="exact"
         Search for neighbours by scikit-learn, or by faiss for many samples of many features.
     reg : float, "auto" or tuple, default="auto"
-        Weight of smoothness, the paper's gamma. "auto" weighs the ninth nontrivial eigenvalue of
-        the matrix twice as much as the labels; ("auto", 0.5) half as much.
+        Weight of the regularisation. It weighs smoothness, the paper's gamma. "auto" weighs the
+        ninth nontrivial eigenvalue of the matrix twice as much as the labels; ("auto", 0.5) half
+        as much.
     radius : float, default=1.0
         Length of the responses, the paper's t. Only its product with `reg` matters for classes.
     unlabeled : int, str or None, default=None
         Value in y that marks samples whose class is not known, such as -1. None takes all labels
         for known.
     n_jobs : int or None, default=None
-        Threads that search for neighbours.
+        Number of jobs that run at the same time, as in joblib. They search for neighbours.
 
     Attributes
     ----------
@@ -67,7 +81,9 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
     response_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Responses, `decision_function` of these samples.
     reg_ : float
-        The weight of smoothness that was used.
+        Weight of the regularisation that was used.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -98,8 +114,10 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
     """
 
     _parameter_constraints: dict = {
-        **VolumeGraphMixin._parameter_constraints,
-        "radius": [Interval(Real, 0, None, closed="neither")],
+        **GRAPH,
+        "matrix": [StrOptions({*MATRICES, "precomputed"})],
+        "reg": [StrOptions({"auto"}), *POSITIVE, tuple],
+        "radius": POSITIVE,
         "unlabeled": [Real, str, None],
     }
 
@@ -148,27 +166,42 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
         X, y = self._validate_X_y(X, y)
         known = np.ones(len(y), dtype=bool) if self.unlabeled is None else y != self.unlabeled
         check_classification_targets(y[known])
-        self.classes_ = np.unique(y[known])
-        if len(self.classes_) < 2:
+        classes = np.unique(y[known])
+        if len(classes) < 2:
             raise ValueError(
-                f"y must have known labels of at least 2 classes, got {len(self.classes_)} class "
+                f"y must have known labels of at least 2 classes, got {len(classes)} class "
                 f"in {known.sum()} known labels of n_samples={len(y)}; label samples of another."
             )
-        rho = self._resolved_rho()
-        self._form_ = self._form(X)
-        responder = responder_of(self._form_, None)
+        rho, graph = resolved_rho(self.reg), self._graph_of(X)
+        form = form_of(graph.W, self.matrix, graph.own)
+        responder = responder_of(form, None)
         # (25) per unit of length: reg * radius * h'Qh - 2 * (y / 2m)'h on the unit sphere
-        labels = sign_columns(y, known, self.classes_) / (2 * known.sum())
-        self.reg_ = float(self.reg) if rho is None else self._scaled_reg(rho, labels, responder)
+        labels = sign_columns(y, known, classes) / (2 * known.sum())
+        reg = float(self.reg) if rho is None else self._scaled_reg(rho, labels, responder)
         found = [
-            responder.respond(labels[:, [column]], self.reg_ * self.radius)
+            responder.respond(labels[:, [column]], reg * self.radius)
             for column in range(labels.shape[1])
         ]
-        self._eta = np.array([responses.eta[0] for responses in found]) / self.radius
-        self._responses = self.radius * np.column_stack([responses.h for responses in found])
-        self.response_ = self._squeezed(self._responses)
-        self.transduction_ = self.classes_[decoded(self.response_)]
+        eta = np.array([responses.eta[0] for responses in found]) / self.radius
+        columns = self.radius * np.column_stack([responses.h for responses in found])
+        model = GraphModel(graph, Spread(form, columns, eta, reg))
+        fitted = {
+            "_model": model,
+            "classes_": classes,
+            "reg_": reg,
+            "gamma_": graph.gamma,
+            "response_": model.responses,
+            "transduction_": classes[decoded(model.responses)],
+        }
+        set_fitted(self, fitted)
         return self
+
+    def _graph_of(self, X):
+        if self.matrix == "precomputed":
+            return GivenGraph.of_matrix(X)
+        if self.matrix not in ("normalized", "unnormalized"):
+            check_fits_memory(X.shape[0], remedy="use a sparse graph and matrix='normalized'")
+        return similarities_of(self, X, stacklevel=5)
 
     def _validate_X_y(self, X, y):
         if y is None:
@@ -176,7 +209,7 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
                 "some labels."
             )
-        X = self._validate_X(X, reset=True)
+        X = check_graph_samples(self, X, reset=True)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         if len(y) != X.shape[0]:
@@ -210,13 +243,7 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
             largest wins.
         """
         check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
-        return self._squeezed(extended(self._graph, X, self._responses, self._to_new))
-
-    def _to_new(self, similarities):
-        rows, diagonal = self._form_.to_new(similarities)
-        pull = -self.reg_ * np.asarray(rows @ self._responses)
-        return pull / (self.reg_ * diagonal[:, None] - self._eta)
+        return self._model.scores(check_graph_samples(self, X, reset=False))
 
     def predict(self, X):
         """Class of each sample.
@@ -234,8 +261,11 @@ class ApproximateVolumeRegularization(VolumeGraphMixin, ClassifierMixin, BaseEst
         chosen = decoded(self.decision_function(X))
         return self.classes_[chosen]
 
-    def _squeezed(self, responses):
-        return responses[:, 0] if len(self.classes_) == 2 else responses
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = precomputed_parameter(self) is not None
+        return tags
 
 
 def sign_columns(y, known, classes):

@@ -168,7 +168,7 @@ def cluster(
         with _noting() as notes, _refusing(method):
             estimator.fit(features.X)
         seconds = time.perf_counter() - start
-        card = {"method": method, **features.card(estimator.labels_)}
+        card = features.card(estimator.labels_)
         steps = {"encode": features.encoder, "standardize": features.scaler, method: estimator}
         pipeline = Pipeline(list(steps.items()))
         if report:

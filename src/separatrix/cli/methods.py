@@ -9,12 +9,9 @@ __all__ = ["make_estimator", "methods"]
 
 
 def _public_names():
-    """Public names by short name."""
-    return {
-        public.short_name: name
-        for name, public in separatrix._REGISTRY.items()
-        if public.short_name
-    }
+    """Public names by short name, in the order of the alphabet."""
+    found = [(one.short_name, name) for name, one in separatrix._REGISTRY.items()]
+    return dict(sorted((short, name) for short, name in found if short))
 
 
 def methods():

@@ -5,6 +5,9 @@ file. Two members are added, a card as JSON and the SHA-256 of all others. The c
 damage. It is no signature: whoever changes a file can change the checksum too. So nothing of it
 reaches compiled code unchecked: search trees are not stored but built again from their rows, as
 encoders are from their categories, and the indices of sparse arrays must suit their shapes.
+
+Classes of this library stand in the file as ``separatrix`` and their name, whatever module they
+live in: the registry and its table of parts say where, and are all that a file may name.
 """
 
 import hashlib
@@ -37,6 +40,7 @@ from separatrix.cli.reading import check_fits
 __all__ = ["load_model", "save_model"]
 
 CARD, CHECKSUM, FORMAT = "separatrix.json", "separatrix.sha256", 1
+SCHEMA, OURS = "schema.json", separatrix.__name__
 DAMAGE = (zipfile.BadZipFile, zlib.error, pickle.PickleError, EOFError, RuntimeError, MemoryError)
 # What models hold beyond classes of this library, arrays and containers of Python.
 STEPS = Pipeline, ColumnTransformer, SimpleImputer, FunctionTransformer, OneHotEncoder
@@ -69,22 +73,23 @@ def _digest(archive):
 
 
 def save_model(path, pipeline, card):
-    """Save a fitted pipeline with a card, a dict that JSON takes."""
+    """Save a fitted pipeline with a card, a dict that JSON takes; the method is added to it."""
     versions = {p.__name__: p.__version__ for p in (separatrix, sklearn, numpy, scipy)}
     versions["python"] = platform.python_version()
     trees = {part: part._tree for part in _parts(pipeline) if isinstance(part, NearestNeighbors)}
     try:
         for search in trees:
             search._tree = None
-        data = _skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED)
+        data = _renamed(_skops().dumps(pipeline), _without_home, zipfile.ZIP_DEFLATED)
     finally:
         for search, tree in trees.items():
             search._tree = tree
-    if foreign := _types(data)[1]:
+    if foreign := _foreign_types(data):
         raise Refusal(f"--model: such a model cannot be saved: it holds {', '.join(foreign)}")
+    card = {"method": separatrix._short_name(pipeline[-1]), "versions": versions, **card}
     file = io.BytesIO(data)
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(CARD, json.dumps({"format": FORMAT, "versions": versions, **card}))
+        archive.writestr(CARD, json.dumps({"format": FORMAT, **card}))
         archive.writestr(CHECKSUM, _digest(archive))
     Path(path).write_bytes(file.getvalue())
 
@@ -97,7 +102,7 @@ def load_model(path):
             if not {CARD, CHECKSUM} <= set(archive.namelist()):
                 raise Refusal(f"{path}: not a model that separatrix saved")
             unpacked = sum(member.file_size for member in archive.infolist())
-            check_fits(unpacked, path, "nothing was loaded")
+            check_fits(2 * unpacked, path, "nothing was loaded")  # the objects come beside it
             if archive.read(CHECKSUM) != _digest(archive):
                 raise Refusal(f"{path}: wrong checksum: the file is damaged or was changed")
             card = json.loads(archive.read(CARD))
@@ -106,11 +111,12 @@ def load_model(path):
         wrong = [name for name, form in FORMS.items() if not _fits(card.get(name, ...), form)]
         if wrong:
             raise ValueError(f"its card lacks or misstates {', '.join(wrong)}")
-        types, foreign = _types(data)
-        if foreign:
+        if foreign := _foreign_types(data):
             raise Refusal(f"{path}: not loaded: it holds untrusted types: {', '.join(foreign)}")
+        data = _renamed(data, _with_home)
         with warnings.catch_warnings():  # told below
             warnings.simplefilter("ignore", InconsistentVersionWarning)
+            types = _skops().get_untrusted_types(data=data)
             pipeline = _skops().loads(data, trusted=types)
         if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], ClusterMixin)):
             raise ValueError("it holds no pipeline to a clusterer")
@@ -158,29 +164,56 @@ def _parts(whole):
     return parts
 
 
-def _types(data):
-    """Types in an archive that skops does not trust by itself, and those that no model holds."""
+def _class_of(name):
+    """The class of this library that models may hold by this name, or None."""
+    home = separatrix._PARTS.get(name)
+    if home is not None:
+        return getattr(importlib.import_module(f"{OURS}.{home}"), name)
+    found = getattr(separatrix, name) if name in separatrix._REGISTRY else None
+    return found if isinstance(found, type) else None
+
+
+def _without_home(node):
+    """A node of a schema as the file has it."""
+    module, found = node.get("__module__"), _class_of(node.get("__class__"))
+    return node | {"__module__": OURS} if found and found.__module__ == module else node
+
+
+def _with_home(node):
+    """A node of a schema as skops takes it."""
+    found = _class_of(node.get("__class__")) if node.get("__module__") == OURS else None
+    return node | {"__module__": found.__module__} if found else node
+
+
+def _renamed(data, rename, compression=zipfile.ZIP_STORED):
+    """The archive with all nodes of its schema renamed."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w", compression) as new:
+        for name in sorted(set(old.namelist())):
+            content = old.read(name)
+            if name == SCHEMA:
+                content = json.dumps(json.loads(content, object_hook=rename)).encode()
+            new.writestr(name, content)
+    return file.getvalue()
+
+
+def _foreign_types(data):
+    """Types in an archive that no model holds."""
     named = set()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         json.loads(
-            archive.read("schema.json"),
+            archive.read(SCHEMA),
             object_hook=lambda node: named.add(
                 f"{node.get('__module__')}.{node.get('__class__')}"
             ),
         )
-    types = _skops().get_untrusted_types(data=data)
-    # it trusts all estimators of scikit-learn, some of which hand indices to compiled code
-    doubtful = {*types, *(name for name in named if name.startswith("sklearn."))}
-    return types, sorted(n for n in doubtful if n not in HELD and not _is_own_class(n))
+    # skops trusts all estimators of scikit-learn, some of which hand indices to compiled code
+    doubtful = {name for name in named if name.startswith("sklearn.")}
+    doubtful.update(_skops().get_untrusted_types(data=data))
+    return sorted(n for n in doubtful if n not in HELD and not _is_own_class(n))
 
 
 def _is_own_class(name):
-    """Whether this is the name of a class that the library defines, and not merely imports."""
+    """Whether a name in a file is that of a class which the registry or its parts list."""
     module, _, attribute = name.rpartition(".")
-    if not module.startswith("separatrix."):
-        return False
-    try:
-        found = vars(importlib.import_module(module)).get(attribute)
-    except ImportError:
-        return False
-    return isinstance(found, type) and found.__module__ == module
+    return module == OURS and _class_of(attribute) is not None

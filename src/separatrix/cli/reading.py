@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from separatrix.cli import Refusal
-from separatrix.data.memory import physical_memory
+from separatrix.data.rows import physical_memory
 
 __all__ = ["Table", "check_fits", "quoted", "read_table"]
 

@@ -111,7 +111,7 @@ def explained(estimator, card, top):
     """The weights of each boundary of a linear model, if they are few; otherwise the means."""
     if not 1 <= len(getattr(estimator, "coef_", ())) <= MOST_BOUNDARIES:
         return means(card, top)
-    boundaries = zip(estimator.coef_, estimator._boundaries.code, strict=True)
+    boundaries = zip(estimator.coef_, estimator.boundary_sides_, strict=True)
     deviation = np.array(card["deviation"])  # so that features of different units compare
     return [_weights(coef * deviation, card["features"], code, top) for coef, code in boundaries]
 
@@ -120,7 +120,7 @@ def _weights(values, names, code, top):
     """The largest weights, as bars to the side of the clusters that they draw to."""
     sides = [np.flatnonzero(code == side) for side in (-1, 1)]
     colors = [cluster_color(side[0]) if len(side) == 1 else "none" for side in sides]
-    ends = ["cluster " + ", ".join(map(str, side)) for side in sides]
+    ends = [f"cluster{'s' * (len(side) > 1)} {', '.join(map(str, side))}" for side in sides]
     half = BAR // 2
 
     def line(left, right):

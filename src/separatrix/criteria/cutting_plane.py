@@ -5,27 +5,38 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
-from separatrix._sklearn import Interval, StrOptions, like, namespace_of, one_blas_thread, to_numpy
-from separatrix.data.chunks import features_of, join_rows, map_chunks, map_rows
-from separatrix.data.moments import Units, total_moments
-from separatrix.data.sampling import sample_rows, sample_size
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.kernel_features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix._sklearn import Interval, like, namespace_of, one_blas_thread, to_numpy
+from separatrix.data.moments import Units, finite_moments
+from separatrix.data.rows import join_rows, map_chunks
+from separatrix.estimators.base import BoundaryClustering, best_of_starts
+from separatrix.estimators.parameters import (
+    INIT,
+    KERNEL,
+    N_CLUSTERS,
+    N_COMPONENTS,
+    RESTARTS,
+    SCALED_C,
+)
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
-from separatrix.models.partition import Labelling
-from separatrix.models.starts import kmeans_start, random_start
-from separatrix.result import Progress, SolverResult, Status
+from separatrix.models.starts import (
+    SampledProblem,
+    check_init,
+    drawn_rows,
+    labels_of_start,
+    solve_from_start,
+)
+from separatrix.result import Labelling, SolverResult, Status
+from separatrix.similarity.kernels import Kernel, constant_to_kernel
 
 __all__ = [
     "CuttingPlaneMarginClustering",
     "PlaneProblem",
     "cutting_planes",
     "machine_at",
+    "minimize_over_planes",
     "solve_cutting_plane",
-    "solve_master",
 ]
 
 # C="scale" in units of clusters over variance. Below it, clusters are lost on some data sets.
@@ -34,6 +45,7 @@ SCALE = 100.0
 LARGEST = 1e10
 # Planes in a row that do not raise the lower bound: what is left of the violation is rounding.
 PATIENCE = 20
+TINY = 1e-300
 # Most steps of the interior-point method, which takes about fifteen.
 MAX_STEPS = 60
 
@@ -41,7 +53,7 @@ MAX_STEPS = 60
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class CuttingPlaneMarginClustering(KernelFeaturesMixin, BaseDiscriminativeClustering):
+class CuttingPlaneMarginClustering(BoundaryClustering):
     """Clusters whose own labels a support vector machine separates with the widest margin.
 
     The machine is fitted to labels, then gives each sample the label for which its loss is least;
@@ -55,66 +67,69 @@ class CuttingPlaneMarginClustering(KernelFeaturesMixin, BaseDiscriminativeCluste
     n_clusters : int, default=2
         Number of clusters.
     C : float or "scale", default="scale"
-        Weight of the mean loss against the margin. "scale" is 100 * n_clusters over the sum of
-        the variances of the features, so that their common unit does not matter.
-    balance : float, default=0.1
-        Largest difference of the mean scores for two clusters, the papers' l / n. It stands in
-        for their difference in size as a share of all samples, but does not bound it: all samples
-        can still leave a cluster, above all at a small C, and the fit then warns.
+        Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
+        "scale" is 100 * n_clusters over the sum of the squared distances of the samples from their
+        mean, so that the common unit of features does not matter. The papers' C is n_samples times
+        this.
+    score_balance : float, default=0.1
+        Largest difference of the mean scores for two clusters, the papers' l / n. It stands in for
+        their difference in size as a share of all samples, but does not bound it: all samples can
+        still leave a cluster, above all at a small C, and the fit then warns.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. Other kernels than the linear one work through at most
-        `n_components` features and have no `coef_`.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Largest rank of a nonlinear kernel's features.
-    epsilon : float, default=0.01
-        Largest violation of a constraint. The objective found for given labels is at most C
-        times this above the least.
+        Most features that stand for a kernel whose whole matrix is not used.
+    violation_tol : float, default=0.01
+        Largest violation of a constraint, in units of the mean loss.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
-        Start: k-means on the features, the nearest of random samples, or labels from 0. For more
-        than 20,000 samples the start is found, and improved, on a random sample of them.
+        Where the labels start. "k-means" on the features, "random" for the nearest of random
+        samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept. The first k-means start is
-        deterministic, further ones are the best of ten k-means++ runs each.
+        Number of starts, of which the best objective is kept.
     max_iter : int, default=100
         Most updates of the labels from one start.
     tol : float, default=1e-4
-        Stop when an update changes the clusters of at most this share of the samples, or lowers
-        the objective by at most this share of it.
+        Stop when an update changes the clusters of at most this share of the samples; zero asks
+        for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and restarts. The default of one start on up to 20,000 samples is
-        deterministic.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     coef_ : array of shape (n_boundaries, n_features)
-        Normals, for the linear kernel: one for two clusters, otherwise one for each cluster, of
-        which the largest score wins.
+        Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
+        each cluster, of which the largest score wins.
     intercept_ : array of shape (n_boundaries,)
-        Offsets that belong to them.
+        Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Half the squared norm of the normals plus C times the mean loss: smaller is better.
+        Half the squared norm of the normals plus C times the sum of the losses: smaller is better.
     history_ : list of float
-        Objective at each iteration; it never rises.
-    violation_ : float
-        Most by which the machine's objective for the labels it was fitted to can exceed the
-        least, over C.
+        Objective at each iteration. It never rises.
+    gap_ : float
+        Proven largest distance from the optimum of the problem solved, as a share of its
+        objective. That problem is the machine of the last labels.
     n_planes_ : int
         Cutting planes that the last fit of the machine took.
     C_ : float
-        Weight of the mean loss.
+        Weight of the sum of the losses that was used.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations of the best start.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -123,6 +138,15 @@ class CuttingPlaneMarginClustering(KernelFeaturesMixin, BaseDiscriminativeCluste
     See Also
     --------
     MaximumMarginClustering : Bounds the sizes of clusters, and its labels move more easily.
+
+    Notes
+    -----
+    Besides `tol`, an update that lowers the objective by no more than this share of it ends the
+    loop. Other kernels than the linear one work through at most `n_components` features and have
+    no `coef_`.
+
+    For more than 20,000 samples the start is found, and improved, on a random sample of them. The
+    first start by k-means is deterministic, further ones are the best of ten k-means++ runs each.
 
     References
     ----------
@@ -145,27 +169,28 @@ class CuttingPlaneMarginClustering(KernelFeaturesMixin, BaseDiscriminativeCluste
     """
 
     _parameter_constraints: dict = {
-        **BaseDiscriminativeClustering._parameter_constraints,
-        **KERNEL_CONSTRAINTS,
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
-        "balance": [Interval(Real, 0, 1, closed="left")],
-        "epsilon": [Interval(Real, 0, 1, closed="neither")],
-        "init": [StrOptions({"k-means", "random"}), "array-like"],
+        **N_CLUSTERS,
+        **KERNEL,
+        **N_COMPONENTS,
+        **RESTARTS,
+        **INIT,
+        **SCALED_C,
+        "score_balance": [Interval(Real, 0, 1, closed="left")],
+        "violation_tol": [Interval(Real, 0, 1, closed="neither")],
     }
-    _smaller_is_better = True
 
     def __init__(
         self,
         n_clusters=2,
         *,
         C="scale",
-        balance=0.1,
+        score_balance=0.1,
         kernel="linear",
         gamma=("mean", 2.0),
         degree=3,
         coef0=1,
         n_components=300,
-        epsilon=0.01,
+        violation_tol=0.01,
         init="k-means",
         n_init=1,
         max_iter=100,
@@ -174,126 +199,137 @@ class CuttingPlaneMarginClustering(KernelFeaturesMixin, BaseDiscriminativeCluste
     ):
         self.n_clusters = n_clusters
         self.C = C
-        self.balance = balance
+        self.score_balance = score_balance
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
-        self.epsilon = epsilon
+        self.violation_tol = violation_tol
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
-    def _prepare(self, X, sample_weight, progress, rng):
-        self._check_precomputed(X)
-        if not isinstance(self.init, str):
-            self._check_init_labels(X, sample_weight)
-        self._feature_map = None
-        if self.kernel != "linear":
-            self._feature_map = self._fit_feature_map(
-                X, sample_weight, rng, max_rank=self.n_components
-            )
-        problem = PlaneProblem.of(features_of(X, self._feature_map), sample_weight, rng)
-        if self._resolved_C(problem) > LARGEST / problem.variance:
+    def _problem(self, X, sample_weight, links, progress, rng):
+        check_init(self.init, X, sample_weight, self.n_clusters)
+        features, kernel, feature_map = Kernel.of(self).features(
+            X, sample_weight, n_components=self.n_components, rng=rng
+        )
+        problem = PlaneProblem.of(
+            features, sample_weight, rng, kernel=kernel, feature_map=feature_map
+        )
+        most = LARGEST / (problem.variance * problem.weight)
+        if self._resolved_C(problem) > most:
             raise ValueError(
                 f"C={self.C:g} is out of reach of double precision where the variance of X is "
-                f"{problem.variance:.3g}; use C='scale' or C <= {LARGEST / problem.variance:.3g}."
+                f"{problem.variance:.3g}; use C='scale' or C <= {most:.3g}."
             )
         return problem
 
     def _resolved_C(self, problem):
-        return SCALE * self.n_clusters / problem.variance if self.C == "scale" else float(self.C)
+        if self.C != "scale":
+            return float(self.C)
+        return SCALE * self.n_clusters / (problem.variance * problem.weight)
 
-    def _start(self, problem, restart, rng):
-        """Labels of all samples of `problem` to start from."""
-        rows, weights = problem.rows, problem.row_weight
-        if self.init == "random":
-            rule = random_start(rows, self.n_clusters, rng)
-        else:
-            seeds = rng if restart else None
-            rule = kmeans_start(rows, weights, self.n_clusters, rng=seeds, n_init=10)
-        return map_rows(rule.labels, problem.X, width=self.n_clusters)
+    def _n_tasks(self):
+        return self.n_init
 
-    def _fit_once(self, problem, restart, progress, rng):
-        def solve(part, labels, progress):
+    def _solve(self, problem, progress, rng):
+        # a sample of the data bears the same weight as all
+        strength = self._resolved_C(problem) * problem.weight
+
+        def solve(part, start, progress):
             return solve_cutting_plane(
                 part,
-                labels,
+                labels_of_start(start, part, self.n_clusters),
                 n_clusters=self.n_clusters,
-                C=self._resolved_C(problem),
-                balance=self.balance,
-                epsilon=self.epsilon,
+                strength=strength,
+                score_balance=self.score_balance,
+                violation_tol=self.violation_tol,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
             )
 
-        if not isinstance(self.init, str):
-            return solve(problem, self._init_labels(problem), progress)
-        n_samples = problem.X.shape[0]
-        if n_samples > sample_size(n_samples):
-            # updates on a sample cost next to nothing and leave few for all the data
-            part = PlaneProblem.of(problem.rows, None, rng)
-            rough = solve(part, self._start(part, restart, rng), Progress())
-            if rough.status is not Status.DEGENERATE:
-                labels = map_rows(rough.model.labels, problem.X, width=self.n_clusters)
-                return solve(problem, labels, progress)
-        return solve(problem, self._start(problem, restart, rng), progress)
+        return best_of_starts(
+            lambda restart, task: solve_from_start(
+                problem,
+                solve,
+                self.init,
+                self.n_clusters,
+                restart=restart,
+                progress=task,
+                rng=rng,
+                n_init=10,
+            ),
+            self.n_init,
+            progress=progress,
+            max_subtasks=self.max_iter,
+        )
 
-    def _attributes(self, problem, partition, order):
-        if problem is None:
-            return {"violation_": 0.0, "n_planes_": 0, "C_": np.nan}
-        (machine,) = partition.models
-        C = self._resolved_C(problem)
-        return {"violation_": machine.violation, "n_planes_": machine.n_planes, "C_": C}
+    def _attributes(self, problem, result, order):
+        machine, C = result.details, self._resolved_C(problem)
+        gap = machine.violation * C * problem.weight / max(machine.objective, TINY)
+        return {"gap_": gap, "n_planes_": machine.n_planes, "C_": C}
+
+    def _attributes_of_one_cluster(self):
+        return {"gap_": 0.0, "n_planes_": 0, "C_": np.nan}
 
 
-@dataclass(frozen=True)
-class PlaneProblem:
+@dataclass(frozen=True, kw_only=True)
+class PlaneProblem(SampledProblem):
     """Samples with what is computed of them once.
 
-    `X` holds the features that boundaries live in; `weight`, `mean` and `variance` are the sum of
-    the weights, the mean of the samples and their mean squared distance from it; starts are found
-    on `rows` with weights `row_weight`.
+    `weight`, `mean` and `variance` are the sum of the weights, the mean of the samples and their
+    mean squared distance from it.
     """
 
-    X: Any
-    sample_weight: Any
     weight: float
     mean: np.ndarray
     variance: float
-    rows: Any
-    row_weight: Any
 
     @classmethod
-    def of(cls, X, sample_weight, rng):
+    def of(cls, X, sample_weight, rng, **fields):
         """Take the means; refuse constant data."""
-        rows, row_weight = sample_rows(X, sample_weight, size=sample_size(X.shape[0]), rng=rng)
-        shift = np.zeros(X.shape[1])
-        if not sp.issparse(rows):  # far from the origin, squares would swallow the differences
-            shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
-        total = total_moments(X, sample_weight, shift=shift, diagonal=True)
+        rows = drawn_rows(X, sample_weight, rng)
+        shift, total = finite_moments(X, sample_weight, **rows, diagonal=True)
         if not Units.of(total, shift).active.any():
-            raise ValueError(
-                "X is constant to the kernel: its samples do not differ beyond rounding, so no "
-                "boundary can separate clusters. Check X, scale it up or use a larger gamma."
-            )
-        variance = float(total.variance.sum())
-        return cls(X, sample_weight, total.weight, total.mean + shift, variance, rows, row_weight)
+            raise constant_to_kernel()
+        return cls(
+            X=X,
+            sample_weight=sample_weight,
+            weight=total.weight,
+            mean=total.mean + shift,
+            variance=float(total.variance.sum()),
+            **rows,
+            **fields,
+        )
+
+    def sampled(self, rng):
+        """The problem of the sampled rows alone."""
+        return PlaneProblem.of(self.rows, None, rng)
 
 
 # --- the driver ---------------------------------------------------------------------------------
 
 
 def solve_cutting_plane(
-    problem, labels, *, n_clusters, C, balance, epsilon, max_iter, tol, progress
+    problem,
+    labels,
+    *,
+    n_clusters,
+    strength,
+    score_balance,
+    violation_tol,
+    max_iter,
+    tol,
+    progress,
 ):
     r"""Alternate between the machine of a labelling and the labels that the machine gives.
 
-    .. math:: \min_{w, b} \; \tfrac12 \|w\|^2 + \frac Cn \sum_i \max(0, 1 - |f(x_i)|)
+    .. math:: \min_{w, b} \; \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - |f(x_i)|)
               \quad \text{subject to} \quad \Big|\sum_i f(x_i)\Big| \le l, \;
               f(x) = w^\top x + b,
 
@@ -307,23 +343,26 @@ def solve_cutting_plane(
     Departures from the papers: the multi-class machine has biases, without which it depends on
     where the origin lies. Scores are taken about the mean of the samples, so that the balance is a
     box of the biases: :math:`|b| \le l/n` for two clusters, and for more
-    :math:`|b_p| \le l/2n`, since only differences of the scores count; l is `balance` times n.
+    :math:`|b_p| \le l/2n`, since only differences of the scores count; l is `score_balance`
+    times n.
 
-    Parameters are those of the estimator, with a number as `C`, and starting `labels`. The result
-    has a `Labelling` as its partition, which holds the machine in `models`.
+    Parameters are those of the estimator, with starting `labels` and, for C, the weight of the
+    mean loss, `strength`: C times n, the papers' C. The result has the machine as its details.
     """
     # 0) no machine yet: all samples lie inside its margin
     code = one_vs_rest_code(n_clusters)
-    bound = balance if n_clusters == 2 else balance / 2
+    bound = score_balance if n_clusters == 2 else score_balance / 2
     coef, biases = np.zeros((len(code), problem.X.shape[1])), np.zeros(len(code))
-    machine = machine_at(problem, coef, biases, C, labels)
+    machine = machine_at(problem, coef, biases, strength, labels)
     weights = to_numpy(problem.sample_weight)
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         # 1) the machine of the labels
-        fitted = cutting_planes(problem, machine, C=C, bound=bound, epsilon=epsilon)
+        fitted = cutting_planes(
+            problem, machine, strength=strength, bound=bound, violation_tol=violation_tol
+        )
         # 2) the labels of the machine, and its loss for them
-        before, machine = machine, machine_at(problem, fitted.coef, fitted.biases, C)
+        before, machine = machine, machine_at(problem, fitted.coef, fitted.biases, strength)
         boundaries = Boundaries(machine.coef, machine.biases - machine.coef @ problem.mean, code)
         iterations.record(machine.objective, boundaries)
         # 3) stop at a fixed point, or when nothing is gained
@@ -333,16 +372,14 @@ def solve_cutting_plane(
         if before.objective - machine.objective <= tol * machine.objective:
             iterations.status = Status.STALLED
             break
-    labelling = Labelling(problem.X, problem.sample_weight, n_clusters=n_clusters)
-    labelling.labels, labelling.models = machine.labels, [fitted]
+    labelling = Labelling(machine.labels, n_clusters, problem.sample_weight)
     return SolverResult(
-        machine.labels,
+        labelling,
         boundaries,
         objective=machine.objective,
         history=iterations.history,
-        n_iter=iterations.n_iter,
         status=Status.DEGENERATE if labelling.empty.any() else iterations.status,
-        partition=labelling,
+        details=fitted,
     )
 
 
@@ -368,36 +405,39 @@ class Machine:
     n_planes: int = 0
 
 
-def cutting_planes(problem, start, *, C, bound, epsilon):
+def cutting_planes(problem, start, *, strength, bound, violation_tol):
     r"""Machine of the labels of `start`, from few of the constraints of its one-slack form.
 
-    .. math:: \min_{w, b, \xi \ge 0} \; \tfrac12 \|w\|^2 + C \xi \quad \text{subject to} \quad
+    .. math:: \min_{w, b, \xi \ge 0} \; \tfrac12 \|w\|^2 + n C \xi \quad \text{subject to} \quad
               \xi \ge \frac1n \sum_i c_i \big(1 - y_i f(x_i)\big) \; \forall c \in \{0, 1\}^n,
               \quad |b| \le \text{bound}
 
     Each constraint is a plane below the mean loss. The most violated one, which is the tangent,
-    joins the others until it is violated by at most epsilon. The papers stop by the last machine;
-    here the best one met counts, `start` among them, so that the objective cannot rise.
+    joins the others until it is violated by at most `violation_tol`. The papers stop by the last
+    machine; here the best one met counts, `start` among them, so that the objective cannot rise.
     """
     best = machine = start
     planes = [replace(start, slopes=0 * start.slopes, counts=0 * start.counts, offset=0.0)]
     gram, floor, n_idle = np.zeros((1, 1)), -np.inf, 0
-    while best.objective - floor > epsilon * C and n_idle < PATIENCE:
+    while best.objective - floor > violation_tol * strength and n_idle < PATIENCE:
         planes.append(machine)
         products = np.array([np.vdot(plane.slopes, machine.slopes) for plane in planes])
         gram = np.block([[gram, products[:-1, None]], [products]])
         counts = np.array([plane.counts for plane in planes])
         offsets = np.array([plane.offset for plane in planes])
-        shares, biases, value = solve_master(C * gram, bound * counts, offsets, tol=1e-3 * epsilon)
-        coef = C * sum(share * plane.slopes for share, plane in zip(shares, planes, strict=True))
-        machine = machine_at(problem, coef, bound * biases, C, start.labels)
+        shares, biases, value = minimize_over_planes(
+            strength * gram, bound * counts, offsets, tol=1e-3 * violation_tol
+        )
+        slopes = sum(share * plane.slopes for share, plane in zip(shares, planes, strict=True))
+        machine = machine_at(problem, strength * slopes, bound * biases, strength, start.labels)
         best = min(best, machine, key=lambda machine: machine.objective)
-        floor, n_idle = (C * value, 0) if C * value > floor else (floor, n_idle + 1)
-    violation = max((best.objective - floor) / C, 0.0)
+        value = strength * value
+        floor, n_idle = (value, 0) if value > floor else (floor, n_idle + 1)
+    violation = max((best.objective - floor) / strength, 0.0)
     return replace(best, violation=violation, n_planes=len(planes) - 1)
 
 
-def machine_at(problem, coef, biases, C, labels=None):
+def machine_at(problem, coef, biases, strength, labels=None):
     """Machine of given weights, its loss for the labels or for its own: one pass over the data."""
     parts = map_chunks(
         _plane_chunk,
@@ -412,7 +452,7 @@ def machine_at(problem, coef, biases, C, labels=None):
     labels = join_rows(own) if labels is None else labels
     slopes, counts, offset, loss = (sum(part) / problem.weight for part in sums)
     slopes = slopes - np.outer(counts, problem.mean)
-    objective = 0.5 * float(np.vdot(coef, coef)) + C * loss
+    objective = 0.5 * float(np.vdot(coef, coef)) + strength * loss
     return Machine(coef, biases, labels, objective, slopes, counts, offset)
 
 
@@ -459,13 +499,13 @@ def _multiclass(scores, labels):
     return xp.astype(own, xp.int8 if n_clusters < 128 else xp.int32), pulls, 1 - lead
 
 
-def solve_master(gram, biases, offsets, *, tol):
+def minimize_over_planes(gram, biases, offsets, *, tol):
     r"""Least of the norm plus the highest plane, by its dual: the shares of the planes in w / C.
 
     .. math:: \max_{\alpha} \; d^\top\alpha - \tfrac12 \alpha^\top G \alpha - \|H^\top\alpha\|_1
               \quad \text{subject to} \quad \mathbf 1^\top\alpha = 1, \; \alpha \ge 0
 
-    with the `offsets` d, C times the products of slopes as the `gram` G, and the `biases` H in
+    with the `offsets` d, n C times the products of slopes as the `gram` G, and the `biases` H in
     units of their bound; two multipliers for the box of each bias make the last term linear.
 
     Returns the shares, the biases in units of their bound, and the dual value.
@@ -475,14 +515,14 @@ def solve_master(gram, biases, offsets, *, tol):
     E = np.block([[np.ones((n_planes, 1)), biases], [zero, np.vstack([-one, one])]])
     c = np.append(offsets, np.full(2 * n_biases, -1.0))
     Q = np.pad(gram, (0, 2 * n_biases))
-    z, x = solve_qp(Q, c, E, np.eye(1 + n_biases)[0], tol=tol)
+    z, x = maximize_quadratic(Q, c, E, np.eye(1 + n_biases)[0], tol=tol)
     shares = z[:n_planes] / z[:n_planes].sum()
     value = shares @ offsets - 0.5 * shares @ gram @ shares - np.abs(shares @ biases).sum()
     return shares, np.clip(x[1:], -1, 1), value
 
 
 @one_blas_thread
-def solve_qp(Q, c, E, e, *, tol):
+def maximize_quadratic(Q, c, E, e, *, tol):
     r"""Maximise :math:`c^\top z - \frac12 z^\top Q z` subject to :math:`E^\top z = e, z \ge 0`.
 
     Mehrotra's predictor-corrector method. The first column of E holds ones for all rows that

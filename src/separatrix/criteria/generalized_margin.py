@@ -1,22 +1,20 @@
 """Generalized maximum margin clustering: a smaller convex program, with an intercept."""
 
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 
-from separatrix._sklearn import Interval
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.semidefinite import SemidefiniteMixin
+from separatrix.estimators.parameters import POSITIVE
+from separatrix.estimators.semidefinite import SemidefiniteClustering
 from separatrix.result import Progress
 from separatrix.similarity.kernels import double_centred
-from separatrix.solvers.interior_point import solve_program
+from separatrix.solvers.interior_point import optimize_program
 from separatrix.solvers.label_programs import GeneralizedProgram
 
-__all__ = ["GeneralizedMarginClustering", "generalized_kernel", "solve_generalized_margin"]
+__all__ = ["GeneralizedMarginClustering", "generalized_kernel", "relax_generalized_margin"]
 
 
-class GeneralizedMarginClustering(SemidefiniteMixin, BaseDiscriminativeClustering):
+class GeneralizedMarginClustering(SemidefiniteClustering):
     """Two clusters of widest margin, by a small convex program, with a certified optimum.
 
     Generalized maximum margin clustering [1]_ looks for the values that a machine with an
@@ -26,10 +24,10 @@ class GeneralizedMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusterin
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters. More than two are found by repeated splits in two.
-    C : float, default=1.0
-        Largest multiplier of a sample, the paper's C_delta: the price of a squared value below
-        one.
+        Number of clusters.
+    C : float, default=0.5
+        Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`. The
+        loss of a sample is what its squared value lacks of one. The paper's C_delta is twice this.
     sum_penalty : float, default=1e4
         Weight of the squared sum of all values, the paper's C_e, which keeps both clusters at
         work.
@@ -37,42 +35,48 @@ class GeneralizedMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusterin
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 1.0)
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
-    n_init : int, default=10
-        Random roundings of the relaxed values to labels, beside the paper's eigenvector. The
-        labels whose machine has the least objective are kept.
-    max_iter : int, default=100
-        Most steps of the solver; 10 to 30 are the rule.
-    tol : float, default=1e-6
-        Certified gap, as a share of the objective, at which the solver stops.
+    multiway : {"auto", "bisection"}, default="auto"
+        How more than two clusters are told apart. By repeated splits in two ("bisection"), which
+        is also "auto". Each time the most scattered cluster is split.
+    n_roundings : int, default=10
+        Random roundings of the relaxed labels, beside the one by the first eigenvector. The labels
+        whose machine has the least objective are kept.
+    max_steps : int, default=100
+        Most steps of the solver.
+    gap_tol : float, default=1e-6
+        Certified gap to the optimum, as a share of the objective, at which the solver stops.
     random_state : int, RandomState instance or None, default=None
-        Draws the roundings; None draws the same ones each time.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     coef_ : ndarray of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Optimum of the program, from above. The mean over all splits for more than two clusters.
-    certified_gap_ : float
-        Proven largest distance of `objective_` from the optimum, as a share of it; the largest
-        of all splits.
+    gap_ : float
+        Proven largest distance from the optimum of the problem solved, as a share of its
+        objective. The largest of all splits.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -87,6 +91,8 @@ class GeneralizedMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusterin
     -----
     Cluster sizes are not bounded: only the sum of values is kept near zero, and one far sample
     can balance many near ones.
+
+    The solver takes 10 to 30 steps as a rule.
 
     References
     ----------
@@ -108,25 +114,24 @@ class GeneralizedMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusterin
     """
 
     _parameter_constraints: dict = {
-        **SemidefiniteMixin._parameter_constraints,
-        "sum_penalty": [Interval(Real, 0, None, closed="neither")],
+        **SemidefiniteClustering._parameter_constraints,
+        "sum_penalty": POSITIVE,
     }
-    _smaller_is_better = True
-    _default_seed = 0
 
     def __init__(
         self,
         n_clusters=2,
         *,
-        C=1.0,
+        C=0.5,
         sum_penalty=1e4,
         kernel="rbf",
         gamma=("mean", 1.0),
         degree=3,
         coef0=1,
-        n_init=10,
-        max_iter=100,
-        tol=1e-6,
+        multiway="auto",
+        n_roundings=10,
+        max_steps=100,
+        gap_tol=1e-6,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -136,17 +141,22 @@ class GeneralizedMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusterin
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
+        self.multiway = multiway
+        self.n_roundings = n_roundings
+        self.max_steps = max_steps
+        self.gap_tol = gap_tol
         self.random_state = random_state
+
+    @property
+    def _price(self):
+        return 2 * self.C
 
     def _machine_kernel(self, K):
         return generalized_kernel(K, self.sum_penalty)
 
     def _relax(self, G, progress):
-        return solve_generalized_margin(
-            G, C=self.C, tol=self.tol, max_iter=self.max_iter, progress=progress
+        return relax_generalized_margin(
+            G, C=self.C, tol=self.gap_tol, max_steps=self.max_steps, progress=progress
         )
 
     def _signs(self, scores):
@@ -172,27 +182,27 @@ def generalized_kernel(K, sum_penalty):
     return double_centred(lifted) + 1 / (sum_penalty * n**2)
 
 
-def solve_generalized_margin(G, *, C, tol=1e-6, max_iter=100, progress=None):
+def relax_generalized_margin(G, *, C, tol=1e-6, max_steps=100, progress=None):
     r"""Generalized maximum margin clustering.
 
     .. math:: \max_\gamma \; \gamma^\top 1 \quad \text{s.t.} \quad
-              G^{-1} - \operatorname{diag} \gamma \succeq 0, \; 0 \le \gamma \le C
+              G^{-1} - \operatorname{diag} \gamma \succeq 0, \; 0 \le \gamma \le 2 C
 
     Problem (24) of Niu et al. (2013), where the offset of the machine, the last row and column of
     their W, is eliminated beforehand (see `generalized_kernel`). It relaxes the least
-    :math:`w^\top G^{-1} w + C \sum_i (1 - w_i^2)_+` over all values w, whose products M stands
-    for. For :math:`C = \infty` it is `solve_semidefinite_margin` without balance, for the kernel
-    G: put :math:`d_i = \alpha_i^2 / \gamma_i` there.
+    :math:`\tfrac12 w^\top G^{-1} w + C \sum_i (1 - w_i^2)_+` over all values w, whose products M
+    stands for. For :math:`C = \infty` it is `relax_semidefinite_margin` without balance, for the
+    kernel G: put :math:`d_i = \alpha_i^2 / \gamma_i` there.
 
     Parameters
     ----------
     G : ndarray of shape (n, n)
         Positive definite matrix, of `generalized_kernel`.
     C : float
-        Largest gamma, the paper's C_delta.
+        Weight of the losses: half of the largest gamma, the paper's C_delta.
     tol : float, default=1e-6
         Certified gap to reach.
-    max_iter : int, default=100
+    max_steps : int, default=100
         Most steps.
     progress : Progress, default=None
         Where the loop counter comes from.
@@ -202,6 +212,8 @@ def solve_generalized_margin(G, *, C, tol=1e-6, max_iter=100, progress=None):
     relaxation : Relaxation
         Its x is gamma.
     """
-    program = GeneralizedProgram(G, C)
-    found = solve_program(program, tol=tol, max_iter=max_iter, progress=progress or Progress())
+    program = GeneralizedProgram(G, 2 * C)
+    found = optimize_program(
+        program, tol=tol, max_steps=max_steps, progress=progress or Progress()
+    )
     return replace(found, M=program.products(found.M))

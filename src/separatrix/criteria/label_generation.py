@@ -1,13 +1,12 @@
 """Label generation clustering: a convex mix of labellings that a support vector machine fits."""
 
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.label_mixture import LABELLING_CONSTRAINTS, LabellingsMixin
+from separatrix.estimators.label_mixture import LabelMixtureClustering
 from separatrix.solvers.label_mixtures import Machine
 
 __all__ = ["LabelGenerationMarginClustering"]
 
 
-class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeClustering):
+class LabelGenerationMarginClustering(LabelMixtureClustering):
     r"""Clusters by the tightest convex relaxation of maximum margin clustering.
 
     Instead of one labelling, look for a mix of labellings whose combined kernel a support vector
@@ -19,18 +18,20 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
     ----------
     n_clusters : int, default=2
         Number of clusters.
-    C : float, default=1.0
-        Weight of the mean loss against the margin; the paper's C is 2 C / n_samples.
+    C : float or "scale", default="scale"
+        Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
+        "scale" is 1 / n_samples. The paper's C is twice this.
     balance : float, default=0.2
-        Largest difference in size of two clusters as a share of all samples. More than two hold
-        (1 - balance) / k to (1 + balance) / k of the samples each, up to one sample.
+        Largest difference in size of two clusters as a share of all samples: each of k clusters
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
+        split in two again and again, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. For the linear kernel samples are centred.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 0.5)
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -42,48 +43,54 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
     max_labellings : int, default=50
         Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
         points of alternating updates to begin with.
-    n_search : int, default=1000
-        Up to this many samples the search is exact on all. Beyond, it runs on a random sample of
-        as many, at most 2,000, whose classifiers label the others.
-    n_components : int, default=200
-        Most features that stand for a kernel beyond `n_search` samples.
-    max_iter : int, default=10
+    max_samples : int, default=1000
+        Most samples that the search sees. Of more, it sees a random sample of this size, and what
+        it finds labels the others.
+    n_components : int, default=300
+        Most features that stand for a kernel whose whole matrix is not used.
+    max_rounds : int, default=10
         Most rounds, each of which adds up to five labellings.
-    tol : float, default=1e-3
-        Largest duality gap relative to the objective.
+    gap_tol : float, default=1e-3
+        Certified gap to the optimum, as a share of the objective, at which the solver stops.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts; None draws the same ones each time.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data, except
+        Cluster of each sample, the largest cluster first. `predict` of the training data, except
         where links bind.
     coef_ : array of shape (n_boundaries, n_features)
-        Normals of the boundaries, for the linear kernel; one row for two clusters.
+        Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
+        each cluster.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Objective of the machines of the labels: smaller is better.
     lower_bound_ : float
         Objective of the mix: no labelling among those generated has a smaller one.
-    duality_gap_ : float
-        Distance of the mix from the best mix of the generated labellings, relative to its
-        objective. It is the same in the units of the paper, whose multipliers sum to one.
+    gap_ : float
+        Proven largest distance from the optimum of the problem solved, as a share of its
+        objective. That problem is the best mix of the generated labellings.
     violation_ : float
-        The same for the most violated labelling that could still be found.
-    labellings_ : ndarray of shape (n_labellings, n_searched)
-        The labellings.
+        The same distance for the most violated labelling that could still be found.
+    labellings_ : ndarray of shape (n_labellings, n_seen)
+        The labellings, of the samples that the search saw.
     labelling_weights_ : ndarray of shape (n_labellings,)
         Their weights.
-    searched_ : ndarray of shape (n_searched,)
-        Indices of the samples that were searched.
+    sample_indices_ : ndarray of shape (n_seen,)
+        Indices of the samples that the search saw.
     history_ : list of float
-        Objective of the mix after each round.
+        Objective at each iteration. An iteration is a round; the objective is that of the mix.
     gamma_ : float
-        Kernel coefficient; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one.
+    C_ : float
+        Weight of the sum of the losses that was used.
     n_iter_ : int
-        Rounds.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -92,6 +99,10 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
     See Also
     --------
     OptimalMarginDistributionClustering : The same with a loss that looks at all margins.
+
+    Notes
+    -----
+    For the linear kernel samples are centred.
 
     References
     ----------
@@ -110,16 +121,11 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
     array([0, 1], dtype=int32)
     """
 
-    _parameter_constraints: dict = {
-        **BaseDiscriminativeClustering._parameter_constraints,
-        **LABELLING_CONSTRAINTS,
-    }
-
     def __init__(
         self,
         n_clusters=2,
         *,
-        C=1.0,
+        C="scale",
         balance=0.2,
         kernel="rbf",
         gamma=("mean", 0.5),
@@ -127,10 +133,10 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
         coef0=1,
         readout="consensus",
         max_labellings=50,
-        n_search=1000,
-        n_components=200,
-        max_iter=10,
-        tol=1e-3,
+        max_samples=1000,
+        n_components=300,
+        max_rounds=10,
+        gap_tol=1e-3,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -142,11 +148,11 @@ class LabelGenerationMarginClustering(LabellingsMixin, BaseDiscriminativeCluster
         self.coef0 = coef0
         self.readout = readout
         self.max_labellings = max_labellings
-        self.n_search = n_search
+        self.max_samples = max_samples
         self.n_components = n_components
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_rounds = max_rounds
+        self.gap_tol = gap_tol
         self.random_state = random_state
 
-    def _machine(self):
-        return Machine(self.C)
+    def _machine(self, strength):
+        return Machine(strength)

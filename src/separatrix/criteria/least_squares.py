@@ -1,25 +1,36 @@
 """Regularised least-squares clustering: the labelling that least-squares classifiers fit best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral
 
 import numpy as np
 
-from separatrix._sklearn import Interval, StrOptions, to_numpy
-from separatrix.estimators.base import BaseDiscriminativeClustering, LinkedFitMixin
-from separatrix.estimators.kernel_features import GAMMA_CONSTRAINTS, KERNEL_CONSTRAINTS
-from separatrix.estimators.sampled_search import SEARCH_CONSTRAINTS, SearchedMixin
-from separatrix.labels.links import Links
+from separatrix._sklearn import Interval, StrOptions
+from separatrix.estimators.base import BoundaryClustering, fit_with_links
+from separatrix.estimators.parameters import (
+    GAMMA,
+    KERNEL,
+    N_CLUSTERS,
+    POSITIVE,
+    RESTARTS,
+    SAMPLED_SEARCH,
+)
+from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
 from separatrix.labels.sizes import Sizes
-from separatrix.models.boundaries import Boundaries, one_vs_rest_code
 from separatrix.result import SolverResult, Status
-from separatrix.similarity.bandwidths import resolved_gamma
-from separatrix.solvers.flips import random_labels, solve_flips, stability_times_gap, targets_of
-from separatrix.solvers.hat_matrix import hat_matrix, ridge_weights
+from separatrix.similarity.kernels import Kernel
+from separatrix.solvers.flips import (
+    descend_by_flips,
+    hat_matrix,
+    random_labels,
+    ridge_weights,
+    stability_times_gap,
+    targets_of,
+)
 
-__all__ = ["RegularizedLeastSquaresClustering"]
+__all__ = ["RegularizedLeastSquaresClustering", "solve_least_squares"]
+
 # What reg="auto" and gamma="auto" choose from, and on how many samples and starts.
 AUTO_WIDTHS = (0.25, 0.4, 0.6, 0.85, 1.2, 1.8)  # in mean distances
 AUTO_REGS = (2.0**-6, 0.125, 0.5, 2.0)
@@ -30,9 +41,7 @@ AUTO_STARTS = 5
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class RegularizedLeastSquaresClustering(
-    LinkedFitMixin, SearchedMixin, BaseDiscriminativeClustering
-):
+class RegularizedLeastSquaresClustering(BoundaryClustering):
     r"""Clusters that least-squares classifiers, one for each, tell apart with the least error.
 
     For every labelling the classifiers and their error are known in closed form, and so is the
@@ -45,18 +54,20 @@ class RegularizedLeastSquaresClustering(
     ----------
     n_clusters : int, default=2
         Number of clusters.
-    search : {"shaking", "steepest", "stochastic"}, default="shaking"
-        Algorithm 3 of the paper; or 2, which moves the sample that improves most; or 1, which
-        goes through the samples and moves each to where it fits best.
+    solver : {"shaking", "steepest", "stochastic"}, default="shaking"
+        Algorithm that looks for the solution. "shaking" is Algorithm 3 of the paper; "steepest" is
+        2, which moves the sample that improves most; "stochastic" is 1, which goes through the
+        samples and moves each to where it fits best.
     reg : float or "auto", default=1.0
-        Weight of the classifiers' norms, the paper's lambda. "auto" chooses without labels.
+        Weight of the regularisation. It weighs the norms of the classifiers, the paper's lambda.
+        "auto" chooses without labels.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. For the linear kernel samples are centred.
+        function of two samples.
     gamma : float, {"auto", "scale", "mean", "median"} or tuple, default=("mean", 0.7)
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance. "auto" chooses a multiple of the mean
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()). "auto" chooses a multiple of the mean
         distance without labels.
     degree : float, default=3
         Degree of the polynomial kernel.
@@ -64,45 +75,55 @@ class RegularizedLeastSquaresClustering(
         Constant of the polynomial and the sigmoid kernel.
     shares : {"free", "equal"} or array-like of shape (n_clusters,), default="free"
         Sizes of the clusters as shares of all samples. "equal" and given shares are kept to the
-        sample. "free" shakes with equal shares and then lets samples move until none wants to,
-        but leaves each cluster a tenth of an even share.
-    min_size, max_size : int or None, default=None
-        Bounds on the numbers of samples of all clusters, instead of `shares`.
-    n_search : int, default=5000
-        Up to this many samples the search is exact on all. Beyond, it runs on a random sample of
-        at most 2,000, whose classifiers label the others.
-    n_components : int, default=200
-        Most features that stand for a kernel beyond `n_search` samples.
+        sample. "free" shakes with equal shares and then lets samples move until none wants to, but
+        leaves each cluster a tenth of an even share.
+    min_size : int or None, default=None
+        Least number of samples of a cluster, instead of `shares`.
+    max_size : int or None, default=None
+        Largest number of samples of a cluster, instead of `shares`.
+    max_samples : int, default=2000
+        Most samples that the search sees. Of more, it sees a random sample of this size, and what
+        it finds labels the others.
+    n_components : int, default=300
+        Most features that stand for a kernel whose whole matrix is not used.
     n_init : int, default=20
-        Number of random starts, of which the lowest objective is kept. Two clusters by shaking
-        take one: in its first round a cluster claims all samples, so that the start is forgotten.
+        Number of starts, of which the best objective is kept.
     random_state : int, RandomState instance or None, default=None
-        Draws starts and samples; None draws the same ones each time.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data, except
+        where links bind.
     coef_ : array of shape (n_boundaries, n_features)
-        Weights of the classifiers, for the linear kernel; one row for two clusters.
+        Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
+        each cluster.
     intercept_ : array of shape (n_boundaries,)
-        Their offsets.
-    searched_ : ndarray of shape (n_searched,)
-        Indices of the samples that were searched exactly: all, up to `n_search`.
-    leave_one_out_scores_ : ndarray of shape (n_searched,) or (n_searched, n_clusters)
-        What the classifiers would say of each of these had it been left out, in closed form;
-        residuals are the targets, 1 in the own cluster and -1 elsewhere, less these. For two
-        clusters that of cluster 1.
+        Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
+    sample_indices_ : ndarray of shape (n_seen,)
+        Indices of the samples that the search saw.
+    leave_one_out_scores_ : ndarray of shape (n_seen,) or (n_seen, n_clusters)
+        What the classifiers would say of each sample that the search saw had it been left out, in
+        closed form; residuals are the targets, 1 in the own cluster and -1 elsewhere, less these.
+        For two clusters that of cluster 1.
     objective_ : float
         Sum of squared errors and weighted norms over the classifiers: smaller is better.
     objectives_ : ndarray of shape (n_starts,)
-        That of each start.
+        Objective of each start.
     history_ : list of float
-        Lowest objective after each start.
-    gamma_, reg_ : float
-        Kernel coefficient (nan for kernels without one) and weight of norms that were used.
-    n_iter_ : int
+        Objective at each iteration. An iteration is a start; the objective is the lowest so far.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
+    reg_ : float
+        Weight of the regularisation that was used.
+    n_moves_ : int
         Samples moved from the best start.
+    n_iter_ : int
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -119,6 +140,9 @@ class RegularizedLeastSquaresClustering(
     of the results of five starts, times the gap, the mean advantage of the own cluster over the
     next among the scores of `leave_one_out_scores_`, on at most 1,000 samples. With "auto" the
     start that is kept is the one of the largest such advantage, leads beyond one counted as one.
+
+    For the linear kernel samples are centred. Two clusters by shaking take one start, whatever
+    `n_init`: in its first round a cluster claims all samples, so that the start is forgotten.
 
     References
     ----------
@@ -138,24 +162,23 @@ class RegularizedLeastSquaresClustering(
     """
 
     _parameter_constraints: dict = {
-        **BaseDiscriminativeClustering._parameter_constraints,
-        **KERNEL_CONSTRAINTS,
-        **SEARCH_CONSTRAINTS,
-        "search": [StrOptions({"shaking", "steepest", "stochastic"})],
-        "reg": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "gamma": [StrOptions({"auto"}), *GAMMA_CONSTRAINTS],
+        **N_CLUSTERS,
+        **KERNEL,
+        **SAMPLED_SEARCH,
+        "solver": [StrOptions({"shaking", "steepest", "stochastic"})],
+        "reg": [StrOptions({"auto"}), *POSITIVE],
+        "gamma": [StrOptions({"auto"}), *GAMMA],
         "shares": [StrOptions({"free", "equal"}), "array-like"],
         "min_size": [Interval(Integral, 0, None, closed="left"), None],
         "max_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_init": RESTARTS["n_init"],
     }
-    _smaller_is_better = True
-    _default_seed = 0
 
     def __init__(
         self,
         n_clusters=2,
         *,
-        search="shaking",
+        solver="shaking",
         reg=1.0,
         kernel="rbf",
         gamma=("mean", 0.7),
@@ -164,13 +187,13 @@ class RegularizedLeastSquaresClustering(
         shares="free",
         min_size=None,
         max_size=None,
-        n_search=5000,
-        n_components=200,
+        max_samples=2000,
+        n_components=300,
         n_init=20,
         random_state=None,
     ):
         self.n_clusters = n_clusters
-        self.search = search
+        self.solver = solver
         self.reg = reg
         self.kernel = kernel
         self.gamma = gamma
@@ -179,193 +202,196 @@ class RegularizedLeastSquaresClustering(
         self.shares = shares
         self.min_size = min_size
         self.max_size = max_size
-        self.n_search = n_search
+        self.max_samples = max_samples
         self.n_components = n_components
         self.n_init = n_init
         self.random_state = random_state
 
-    # --- what the base asks for ---
+    fit = fit_with_links
 
-    def _prepare(self, X, sample_weight, progress, rng, links=None):
-        self._check_precomputed(X)
+    def _problem(self, X, sample_weight, links, progress, rng):
+        kernel = Kernel.of(self)
+        kernel.check_samples(X)
         sizes = Sizes.of(X.shape[0], self.n_clusters, self.shares, self.min_size, self.max_size)
-        rows, chosen = self._searched(X, rng)
-        self.reg_, self._kernel_params_ = self._resolved(rows, sizes, progress, rng)
-        K = self._kernel(rows, self._kernel_params_)
-        R = hat_matrix(K, self.reg_, tol=self._tolerance(rows))
-        return LeastSquaresProblem(X, rows, chosen, R, sizes, links)
+        fields = search_fields(self, X, links, rng)
+        rows = fields["rows"]
+        if self._chooses_gamma:
+            kernel = replace(kernel, gamma=("mean", 1.0))
+        kernel = kernel.resolved(rows)
+        reg = self.reg
+        if self._is_automatic:
+            reg, kernel = self._chosen(rows, kernel, sizes, progress, rng)
+        return LeastSquaresProblem(
+            **fields,
+            kernel=kernel,
+            R=hat_matrix(kernel.matrix(rows, remedy=REMEDY), float(reg)),
+            reg=float(reg),
+            sizes=sizes,
+        )
 
-    def _tolerance(self, rows):
-        """Relative size of negative eigenvalues that rounding explains; None for safe kernels."""
-        safe = self.kernel in ("linear", "rbf", "laplacian", "cosine", "chi2")
-        if safe or (self.kernel == "poly" and self.coef0 >= 0 and self.degree % 1 == 0):
-            return None
-        return max(1e-7, rows.shape[0] * float(np.finfo(rows.dtype).eps))
+    @property
+    def _asks_for_gamma(self):
+        return isinstance(self.gamma, str) and self.gamma == "auto"
 
-    def _resolved(self, rows, sizes, progress, rng):
-        """Weight of norms and parameters of the kernel, chosen if they are automatic."""
-        has_gamma = self.kernel in ("rbf", "poly", "sigmoid", "laplacian", "chi2")
-        choose_gamma = has_gamma and isinstance(self.gamma, str) and self.gamma == "auto"
-        params = {}
-        if has_gamma:
-            rule = ("mean", 1.0) if isinstance(self.gamma, str) and self.gamma == "auto" else None
-            gamma = resolved_gamma(self.gamma if rule is None else rule, rows, None)
-            params = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        if not choose_gamma and self.reg != "auto":
-            return float(self.reg), params
-        choices = [params]
-        if choose_gamma:
-            choices = [{**params, "gamma": params["gamma"] / width**2} for width in AUTO_WIDTHS]
+    @property
+    def _chooses_gamma(self):
+        return self._asks_for_gamma and Kernel.of(self).has_gamma
+
+    @property
+    def _is_automatic(self):
+        """Whether anything is chosen by how clear clusters are when samples are left out."""
+        return self.reg == "auto" or self._chooses_gamma
+
+    def _chosen(self, rows, kernel, sizes, progress, rng):
+        """The weight of norms and the kernel of the largest stability times leave-one-out gap."""
+        kernels = [kernel]
+        if self._chooses_gamma:
+            kernels = [replace(kernel, gamma=kernel.gamma / width**2) for width in AUTO_WIDTHS]
         regs = AUTO_REGS if self.reg == "auto" else (float(self.reg),)
-        return self._chosen(rows, choices, regs, sizes, progress, rng)
-
-    def _chosen(self, rows, choices, regs, sizes, progress, rng):
-        """The pair of stability times leave-one-out gap."""
         n_rows = min(rows.shape[0], AUTO_SAMPLES)
         drawn = np.sort(rng.permutation(rows.shape[0])[:n_rows])
-        some = rows[drawn][:, drawn] if self.kernel == "precomputed" else rows[drawn]
+        some = rows[drawn][:, drawn] if kernel.is_precomputed else rows[drawn]
         starts = [random_labels(sizes.scaled(n_rows), rng) for _ in range(AUTO_STARTS)]
-        task = progress.subtask("choice", len(choices) * len(regs))
-        best = (-np.inf, float(regs[0]), choices[0])
-        for params in choices:
-            K = self._kernel(some, params)
+        task = progress.subtask("choice", len(kernels) * len(regs))
+        best = (-np.inf, float(regs[0]), kernels[0])
+        for one in kernels:
+            K = one.matrix(some, remedy=REMEDY)
             for reg in regs:
                 step = task.subtask("candidate", 0)
-                R = hat_matrix(K, reg, tol=self._tolerance(some))
-                score = stability_times_gap(R, starts, sizes.scaled(n_rows), self.search)
+                score = stability_times_gap(
+                    hat_matrix(K, reg), starts, sizes.scaled(n_rows), self.solver
+                )
                 if score > best[0]:
-                    best = (score, reg, params)
+                    best = (score, reg, one)
                 step.close()
         task.close()
         return best[1:]
 
-    def _n_restarts(self):
-        return 1  # starts share the matrix, and only the best is extended to all samples
-
     def _n_tasks(self):
-        return 1 + int(self._is_automatic())
+        return self._n_starts + int(self._is_automatic)
 
-    def _is_automatic(self):
-        """Whether anything is chosen by how clear clusters are when samples are left out."""
-        return self.reg == "auto" or (isinstance(self.gamma, str) and self.gamma == "auto")
-
-    def _subtasks_of_restart(self):
-        return self._n_starts()
-
+    @property
     def _n_starts(self):
         """One for two clusters by shaking: in its first round one of them claims all samples."""
-        return 1 if self.n_clusters == 2 and self.search == "shaking" else self.n_init
+        return 1 if self.n_clusters == 2 and self.solver == "shaking" else self.n_init
 
-    def _fit_once(self, problem, restart, progress, rng):
-        sizes = problem.sizes.scaled(len(problem.R))
-        links = problem.searched_links
-        found = []
-        iterations = progress.iterations(self._n_starts())
-        for _ in iterations:
-            start = random_labels(sizes, rng, links)
-            found.append(solve_flips(problem.R, start, sizes, search=self.search, links=links))
-            iterations.record(min(run.objective for run in found))
-        best = min(found, key=lambda run: run.objective)
-        if self._is_automatic():
-            best = max(found, key=lambda run: run.advantage(problem.R, most=1.0))
-        boundaries, labels = self._classified(problem, best)
-        outcome = Outcome(
-            np.bincount(to_numpy(labels), minlength=self.n_clusters).astype(np.float64),
-            best,
-            np.array([run.objective for run in found]),
-        )
-        status = Status.CONVERGED
-        if iterations.status is Status.STOPPED:
-            status = Status.STOPPED
-        elif not problem.sizes.met_by(outcome.weights):
-            status = Status.SIZES_UNMET
-        return SolverResult(
-            labels,
-            boundaries,
-            objective=best.objective,
-            history=iterations.history,
-            n_iter=max(1, best.n_moves),
-            status=Status.DEGENERATE if (outcome.weights == 0).any() else status,
-            partition=outcome,
+    def _solve(self, problem, progress, rng):
+        return solve_least_squares(
+            problem,
+            n_starts=self._n_starts,
+            solver=self.solver,
+            # also where the kernel has no coefficient to choose
+            by_advantage=self.reg == "auto" or self._asks_for_gamma,
+            progress=progress,
+            rng=rng,
         )
 
-    def _classified(self, problem, found):
-        """The classifiers of a labelling, and the labels that they give to all samples.
-
-        Offsets keep the sizes of clusters within their bounds, where these would be left.
-        """
-        targets = targets_of(found.labels, self.n_clusters)
-        if self.n_clusters == 2:
-            targets = targets[:, 1:]
-        if problem.chosen is None or self.kernel == "linear":
-            multipliers = problem.multipliers(targets, self.reg_)
-            coef, intercept = self._model_of_multipliers(problem.rows, multipliers)
-        else:
-            coef, intercept = self._model_of_features(
-                problem.rows, partial(ridge_weights, targets=targets, reg=self.reg_)
-            )
-        boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
-        return self._sized(problem, boundaries, problem.sizes.least, problem.sizes.most)
-
-    def _attributes(self, problem, partition, order):
-        if problem is None:
-            self.reg_, self._kernel_params_ = np.nan, {}
-            for name in ("searched_", "leave_one_out_scores_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-            return {"gamma_": np.nan, "objectives_": np.array([])}
-        scores = partition.best.leave_one_out(problem.R)[:, order]
-        chosen = problem.chosen
+    def _attributes(self, problem, result, order):
+        best, objectives = result.details
+        scores = best.leave_one_out(problem.R)[:, order]
         return {
-            "gamma_": float(self._kernel_params_.get("gamma", np.nan)),
-            "objectives_": partition.objectives,
-            "searched_": np.arange(len(scores)) if chosen is None else chosen,
+            "reg_": problem.reg,
+            "n_moves_": best.n_moves,
+            "objectives_": objectives,
+            "sample_indices_": problem.sample_indices,
             "leave_one_out_scores_": scores[:, 1] if self.n_clusters == 2 else scores,
         }
 
+    def _attributes_of_one_cluster(self):
+        return {"reg_": np.nan, "n_moves_": 0, "objectives_": np.array([])}
 
-@dataclass(frozen=True)
-class LeastSquaresProblem:
-    """What starts share.
+
+# --- the driver ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresProblem(SearchProblem):
+    """Samples with the ridge regression on those that are searched.
 
     Attributes
     ----------
-    X : array
-        All samples.
-    rows : ndarray or sparse matrix
-        Those that are searched.
-    chosen : ndarray of int or None
-        Which they are; None if all.
     R : ndarray of shape (n_rows, n_rows)
-        Hat matrix of ridge regression on them.
+        Its hat matrix.
+    reg : float
+        Weight of norms.
     sizes : Sizes
-        Of all samples.
-    links : Links or None
-        Links between all samples.
+        Sizes of the clusters of all samples.
     """
 
-    X: Any
-    rows: Any
-    chosen: Any
     R: np.ndarray
+    reg: float
     sizes: Sizes
-    links: Links | None
 
-    @property
-    def searched_links(self):
-        """Links among the searched samples, or None."""
-        if self.links is None or self.chosen is None:
-            return self.links
-        return self.links.restricted(self.chosen)
-
-    def multipliers(self, targets, reg):
+    def multipliers(self, targets):
         """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
-        return (targets - self.R @ targets) / reg
+        return (targets - self.R @ targets) / self.reg
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Cluster sizes, the best search and the objectives of all."""
+def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rng):
+    r"""Labels that least-squares classifiers, one for each cluster, fit best.
 
-    weights: np.ndarray
-    best: Any
-    objectives: np.ndarray
+    .. math:: \min_c \sum_h \min_{f} \; \sum_i (p_h(c)_i - f(x_i))^2 + \lambda \|f\|^2,
+              \qquad p_h(c)_i = \pm 1
+
+    is (9) of the paper. Each start is improved by `descend_by_flips`; only the best is extended to
+    all samples, where not all were searched, and cut so that sizes are kept.
+
+    Parameters
+    ----------
+    problem : LeastSquaresProblem
+        The data.
+    n_starts : int
+        Random starts.
+    solver : {"shaking", "steepest", "stochastic"}
+        Algorithm 3, 2 or 1 of the paper.
+    by_advantage : bool
+        Keep the start whose samples belong most clearly to their clusters when left out, instead
+        of the one of the lowest objective.
+    progress : Progress
+        Where the loop counter comes from; a pass is a start.
+    rng : RandomState
+        Draws starts.
+
+    Returns
+    -------
+    result : SolverResult
+        Its details are the best search and the objectives of all.
+    """
+    sizes, links = problem.sizes.scaled(len(problem.R)), problem.searched_links
+    n_clusters = len(sizes.targets)
+    found = []
+    # 1) labels of the searched samples
+    iterations = progress.iterations(n_starts)
+    for _ in iterations:
+        start = random_labels(sizes, rng, links)
+        found.append(descend_by_flips(problem.R, start, sizes, solver=solver, links=links))
+        iterations.record(min(run.objective for run in found))
+    best = min(found, key=lambda run: run.objective)
+    if by_advantage:
+        best = max(found, key=lambda run: run.advantage(problem.R, most=1.0))
+    # 2) classifiers of all samples, with offsets that keep the sizes of clusters
+    targets = targets_of(best.labels, n_clusters)
+    targets = targets[:, 1:] if n_clusters == 2 else targets
+    boundaries, labelling = problem.sized(
+        problem.classifiers(
+            problem.multipliers(targets), partial(ridge_weights, targets=targets, reg=problem.reg)
+        ),
+        problem.sizes.least,
+        problem.sizes.most,
+    )
+    status = Status.CONVERGED
+    if labelling.empty.any():
+        status = Status.DEGENERATE
+    elif iterations.status is Status.STOPPED:
+        status = Status.STOPPED
+    elif not problem.sizes.met_by(labelling.weights):
+        status = Status.SIZES_UNMET
+    return SolverResult(
+        labelling,
+        boundaries,
+        objective=best.objective,
+        history=iterations.history,
+        status=status,
+        details=(best, np.array([run.objective for run in found])),
+        keeps_labels=problem.keeps_labels,
+    )

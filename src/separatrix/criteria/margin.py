@@ -1,7 +1,6 @@
 """Maximum margin clustering: the labelling that a support vector machine separates best."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,20 +9,29 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, one_blas_thread, to_numpy
-from separatrix.data.chunks import is_dask, map_rows
-from separatrix.data.memory import check_fits_memory
-from separatrix.data.sampling import SAMPLE_SIZE, sample_rows
-from separatrix.estimators.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
-from separatrix.estimators.kernel_features import KERNEL_CONSTRAINTS, KernelFeaturesMixin
+from separatrix._sklearn import Interval, StrOptions, is_dask, one_blas_thread, to_numpy
+from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, sample_rows
+from separatrix.estimators.base import (
+    BoundaryClustering,
+    best_of_starts,
+    fit_with_weights_and_links,
+)
+from separatrix.estimators.parameters import (
+    BALANCE,
+    KERNEL,
+    N_CLUSTERS,
+    N_COMPONENTS,
+    POSITIVE,
+    RESTARTS,
+)
+from separatrix.labels.sizes import check_halves
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
-from separatrix.models.starts import kmeans_start, random_start, spectral_start
-from separatrix.result import Progress, SolverResult, Status
-from separatrix.similarity.kernels import KernelMap, fit_kernel_map, kernel_matrix
+from separatrix.models.starts import check_init, drawn_rows, labels_of_start, solve_from_start
+from separatrix.result import SolverResult, Status
+from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.bisection import bisect
-from separatrix.solvers.label_updates import LabelUpdate, linked, signs_of, weight_of
-from separatrix.solvers.margin_problem import FeatureBasis, KernelBasis, MarginProblem, start_rows
-from separatrix.solvers.svm import machines_of
+from separatrix.solvers.ridge import FeatureBasis, KernelBasis, MarginProblem
+from separatrix.solvers.svm import LabelUpdate, linked, machines_of, signs_of, weight_of
 
 __all__ = ["MaximumMarginClustering", "solve_margin"]
 
@@ -46,9 +54,7 @@ PATIENCE = 5
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class MaximumMarginClustering(
-    LinkedWeightedFitMixin, KernelFeaturesMixin, BaseDiscriminativeClustering
-):
+class MaximumMarginClustering(BoundaryClustering):
     """Clusters of similar size that a support vector machine separates with the widest margin.
 
     Labels and boundary are improved in turn [1]_: fit a machine to the labels, then shift its
@@ -64,20 +70,20 @@ class MaximumMarginClustering(
         Loss of the machine: support vector regression on the labels, which resists outliers, the
         least-squares machine, which is fastest, or the ordinary support vector machine.
     C : float, default=100.0
-        Weight of the losses against the margin, as in `sklearn.svm.SVC`.
+        Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
     epsilon : float, default=0.05
         Errors up to this cost nothing in the Laplacian loss.
     balance : float, default=0.1
-        Largest difference in size of two clusters as a share of all samples, the paper's l / n.
-        With k > 2 clusters one against rest, each holds (1 - balance) / k to (1 + balance) / k of
-        the samples, up to one sample; with bisection, `balance` holds for each split.
+        Largest difference in size of two clusters as a share of all samples: each of k clusters
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
+        split in two again and again, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -86,50 +92,51 @@ class MaximumMarginClustering(
         Features that stand for the kernel: none, so that the whole kernel matrix is used; the
         columns of an incomplete Cholesky decomposition with pivoting; or random columns. "auto"
         takes the Cholesky features where a tenth as many as samples are enough, or beyond 5,000
-        samples, and the whole matrix otherwise. For the linear kernel the features are those of
-        X itself, unless X has more than 2,048 and more than samples.
+        samples, and the whole matrix otherwise. For the linear kernel the features are those of X
+        itself, unless X has more than 2,048 and more than samples.
     n_components : int, default=300
-        Most features of a low-rank kernel.
-    multiway : {"one-vs-rest", "bisection"}, default="one-vs-rest"
-        For more than two clusters: one boundary around each, or repeated splits in two of the
-        most scattered cluster.
+        Most features that stand for a kernel whose whole matrix is not used.
+    multiway : {"auto", "one-vs-rest", "bisection"}, default="auto"
+        How more than two clusters are told apart. By one boundary around each cluster
+        ("one-vs-rest"), or repeated splits in two of the most scattered cluster ("bisection").
+        "auto" is one-vs-rest.
     C_path : int, default=5
         Number of values of C, up to `C` from a ten-thousandth of it, that the labels pass through
         one after the other. 1 starts at `C` itself, as the paper does.
-    init : {"k-means", "spectral", "random"} or array-like of shape (n_samples,), \
-            default="k-means"
-        Start: k-means on X, the normalised cut of the graph of Gaussian similarities, the nearest
-        of random samples, or labels from 0. For more than 20,000 samples and features other than
-        a whole kernel matrix, the start is found, and improved, on a random sample of them.
+    init : {"k-means", "spectral", "random"} or array-like of shape (n_samples,), default="k-means"
+        Where the labels start. "k-means" on the features; "spectral", the normalised cut of the
+        graph of Gaussian similarities; "random" for the nearest of random samples; or labels from
+        0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept. The first k-means start is
-        deterministic, further ones are the best of ten k-means++ runs each.
+        Number of starts, of which the best objective is kept.
     max_iter : int, default=100
         Most updates of the labels from one start.
     tol : float, default=1e-4
-        Stop when an update changes the clusters of at most this share of the samples, or when five
-        in a row improve the objective by no more than this share of it; zero asks for an exact
-        fixed point.
+        Stop when an update changes the clusters of at most this share of the samples; zero asks
+        for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and restarts. The default of one start on up to 20,000 samples is
-        deterministic.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data, except
+        where links bind.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Half the squared norm of the normals plus C times the losses: smaller is better.
     history_ : list of float
-        Objective at each iteration, for the C of that iteration.
+        Objective at each iteration. It belongs to the C of that iteration.
     gamma_ : float
-        Kernel coefficient; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations of the best start.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -145,6 +152,13 @@ class MaximumMarginClustering(
     minimising the norm plus C times the losses max(0, 1 - abs(f)), so the objective falls at each
     of them. With the balance that is no longer certain: the threshold that keeps it is not the
     machine's own. A labelling that comes back ends the loop, and the best one met is returned.
+
+    The paper's l is `balance` times the number of samples. Besides `tol`, five updates in a row
+    that improve the objective by no more than this share of it end the loop.
+
+    For more than 20,000 samples the start is found, and improved, on a random sample of them,
+    unless the whole kernel matrix is used. The first start by k-means is deterministic, further
+    ones are the best of ten k-means++ runs each.
 
     References
     ----------
@@ -164,18 +178,19 @@ class MaximumMarginClustering(
     """
 
     _parameter_constraints: dict = {
-        **BaseDiscriminativeClustering._parameter_constraints,
-        **KERNEL_CONSTRAINTS,
+        **N_CLUSTERS,
+        **KERNEL,
+        **N_COMPONENTS,
+        **RESTARTS,
+        **BALANCE,
         "loss": [StrOptions({"laplacian", "square", "hinge"})],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": POSITIVE,
         "epsilon": [Interval(Real, 0, 1, closed="left")],
-        "balance": [Interval(Real, 0, 1, closed="left")],
         "low_rank": [StrOptions({"auto", "none", "cholesky", "nystroem"})],
-        "multiway": [StrOptions({"one-vs-rest", "bisection"})],
+        "multiway": [StrOptions({"auto", "one-vs-rest", "bisection"})],
         "C_path": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means", "spectral", "random"}), "array-like"],
     }
-    _smaller_is_better = True
 
     def __init__(
         self,
@@ -191,7 +206,7 @@ class MaximumMarginClustering(
         coef0=1,
         low_rank="auto",
         n_components=300,
-        multiway="one-vs-rest",
+        multiway="auto",
         C_path=5,
         init="k-means",
         n_init=1,
@@ -247,68 +262,70 @@ class MaximumMarginClustering(
             )
         if self.n_clusters == 1 or len(np.unique(labels)) < 2:
             raise ValueError("sparse_model needs at least 2 clusters, the fit found 1.")
-        kernel, params = self.kernel, self._kernel_params_
-        if callable(kernel) or kernel in ("laplacian", "cosine", "chi2"):
-            kernel = partial(kernel_matrix, kernel=kernel, params=params)
-            params = {}
-        return SVC(C=self.C, kernel=kernel, **params).fit(X, labels, sample_weight=sample_weight)
+        kernel = Kernel.of(self)
+        kernel = replace(kernel, gamma=self.gamma_) if kernel.has_gamma else kernel
+        machine = SVC(C=self.C, kernel=kernel.values)
+        if kernel.name in ("linear", "rbf", "poly", "sigmoid", "precomputed"):
+            machine = SVC(C=self.C, kernel=kernel.name, **kernel.params)
+        return machine.fit(X, labels, sample_weight=sample_weight)
 
-    def _prepare(self, X, sample_weight, progress, rng, links=None):
-        self._check_precomputed(X)
+    fit = fit_with_weights_and_links
+
+    @property
+    def _bisects(self):
+        return self.n_clusters > 2 and self.multiway == "bisection"
+
+    def _problem(self, X, sample_weight, links, progress, rng):
+        kernel = Kernel.of(self)
+        kernel.check_samples(X)
         self._check_balance(X, sample_weight)
-        if links is not None and self.multiway == "bisection" and self.n_clusters > 2:
+        check_init(self.init, X, sample_weight, self.n_clusters)
+        if self._bisects and (links is not None or not isinstance(self.init, str)):
+            what = "init as labels needs" if links is None else "links need"
             raise ValueError(
-                f"links need multiway='one-vs-rest': a bisection of n_clusters={self.n_clusters} "
-                "clusters does not keep them."
+                f"{what} multiway='one-vs-rest': a bisection of n_clusters={self.n_clusters} "
+                "clusters finds its own starts and keeps no links."
             )
-        if not isinstance(self.init, str):
-            self._check_init_labels(X, sample_weight)
-            if self.multiway == "bisection" and self.n_clusters > 2:
-                raise ValueError(
-                    "init as labels needs multiway='one-vs-rest': a bisection of n_clusters="
-                    f"{self.n_clusters} clusters finds its own starts."
-                )
-        return replace(self._problem(X, sample_weight, rng).check_varies(), links=links)
+        # 1) rows that starts are found on, and that tell the width of the kernel
+        drawn = drawn_rows(X, sample_weight, rng)
+        kernel = kernel.resolved(drawn["rows"], drawn["row_weight"])
+        # 2) what ridge regression runs on, and the space that boundaries live in
+        basis, space, feature_map = self._basis(X, kernel, drawn, rng)
+        # 3) a start by k-means needs coordinates
+        samples = X
+        if kernel.is_precomputed:
+            K = to_numpy(X)
+            samples = kernel.low_rank_map(K, max_rank=START_FEATURES)(K)
+            drawn = drawn_rows(samples, sample_weight, rng)
+        return MarginProblem.of(
+            samples=samples,
+            X=space,
+            sample_weight=sample_weight,
+            basis=basis,
+            kernel=kernel,
+            feature_map=feature_map,
+            links=links,
+            **drawn,
+        ).check_varies()
 
     def _check_balance(self, X, sample_weight):
         """Refuse a band that no whole number of samples meets."""
-        n_samples = X.shape[0]
-        halves = self.n_clusters == 2 or self.multiway == "bisection"
-        if halves and sample_weight is None and n_samples % 2 and self.balance * n_samples < 1:
-            raise ValueError(
-                f"balance={self.balance:g} is infeasible: n_samples={n_samples} is odd, so two "
-                f"clusters differ by at least 1 sample and not by {self.balance * n_samples:.3g}; "
-                f"use balance={np.ceil(1e4 / n_samples) / 1e4:g} or more."
-            )
+        if sample_weight is None and (self.n_clusters == 2 or self._bisects):
+            check_halves(self.balance, X.shape[0])
 
-    def _problem(self, X, sample_weight, rng):
-        """Features or kernel matrix that the machines are fitted on."""
-        rows, row_weight = start_rows(X, sample_weight, rng)
-        params = self._kernel_params(rows, row_weight)
-        self._kernel_params_ = params
-        self._feature_map = None
-        if self.kernel == "linear" and self._has_few_features(X):
-            basis = FeatureBasis.of(X, rows, row_weight)
-            return MarginProblem.of(X, X, sample_weight, basis, rows, row_weight)
-        low_rank_map = self._low_rank_map(X, rows, row_weight, params, rng)
+    def _basis(self, X, kernel, drawn, rng):
+        """What ridge regression runs on, and the features of boundaries with their map."""
+        if kernel.is_linear and self._has_few_features(X):
+            return FeatureBasis.of(X, **drawn), X, None
+        low_rank_map = self._low_rank_map(X, kernel, drawn, rng)
         if low_rank_map is None:
-            basis = self._kernel_basis(X, params)
-            boundary_space = X if self.kernel == "linear" else basis.K
-        elif self.kernel == "linear":
-            basis = FeatureBasis.of(X, rows, row_weight, low_rank_map, low_rank_map.to_normals)
-            boundary_space = X
-        else:
-            self._feature_map = low_rank_map
-            basis = FeatureBasis.of(X, rows, row_weight, low_rank_map)
-            boundary_space = basis.Z
-        samples = X
-        if self.kernel == "precomputed":  # a start by k-means needs coordinates
-            K = to_numpy(X)
-            samples = fit_kernel_map(K, kernel="precomputed", params={}, max_rank=START_FEATURES)(
-                K
-            )
-            rows, row_weight = start_rows(samples, sample_weight, rng)
-        return MarginProblem.of(samples, boundary_space, sample_weight, basis, rows, row_weight)
+            return self._kernel_basis(X, kernel)
+        if kernel.is_linear:
+            to_normals = low_rank_map.to_normals
+            basis = FeatureBasis.of(X, **drawn, feature_map=low_rank_map, to_coef=to_normals)
+            return basis, X, None
+        basis = FeatureBasis.of(X, **drawn, feature_map=low_rank_map)
+        return basis, basis.Z, low_rank_map
 
     def _has_few_features(self, X):
         """Whether the features of X itself serve the linear kernel."""
@@ -319,14 +336,13 @@ class MaximumMarginClustering(
             return True
         return n_features <= n_samples and (n_features <= WIDE or self.low_rank == "none")
 
-    def _low_rank_map(self, X, rows, row_weight, params, rng):
+    def _low_rank_map(self, X, kernel, drawn, rng):
         """Map of samples to the features of the kernel; None asks for its whole matrix."""
-        n_samples = X.shape[0]
+        n_samples, (rows, row_weight) = X.shape[0], drawn.values()
         tol = KERNEL_TOL if rows.dtype == np.float64 else 1e-6  # what single precision can tell
-        fit = partial(fit_kernel_map, kernel=self.kernel, params=params, tol=tol)
         if self.low_rank == "none":
             return None
-        if self.kernel == "precomputed":
+        if kernel.is_precomputed:
             rows = X = to_numpy(X)
         elif self.low_rank == "nystroem":
             rows, _ = sample_rows(rows, row_weight, size=self.n_components, rng=rng)
@@ -335,12 +351,14 @@ class MaximumMarginClustering(
         if self.low_rank == "auto" and n_samples <= FULL_KERNEL_SAMPLES and not is_dask(X):
             # few columns tell whether few features are enough
             few = min(self.n_components, n_samples // 10)
-            found = fit(rows, max_rank=few, complete=True) if few else None
+            found = (
+                kernel.low_rank_map(rows, max_rank=few, tol=tol, complete=True) if few else None
+            )
         else:
-            found = fit(rows, max_rank=self.n_components)
+            found = kernel.low_rank_map(rows, max_rank=self.n_components, tol=tol)
         return found if found is not None and found.rank else None
 
-    def _kernel_basis(self, X, params):
+    def _kernel_basis(self, X, kernel):
         if is_dask(X):
             raise ValueError(
                 f"low_rank={self.low_rank!r} asks for the kernel matrix of all {X.shape[0]} "
@@ -348,75 +366,70 @@ class MaximumMarginClustering(
             )
         check_fits_memory(X.shape[0], remedy="use low_rank='cholesky' or 'nystroem'")
         X = to_numpy(X)
-        if self.kernel == "linear":
-            K = kernel_matrix(X, X, kernel="linear", params={})
-            return KernelBasis(K.astype(np.float64, copy=False), X)
-        self._feature_map = KernelMap.of(X, kernel=self.kernel, params=params)
-        K = X if self.kernel == "precomputed" else self._feature_map(X)
-        return KernelBasis(K.astype(np.float64, copy=False), None)
+        if kernel.is_linear:
+            K = kernel.values(X, X)
+            return KernelBasis(K.astype(np.float64, copy=False), X), X, None
+        feature_map = kernel.at(X)
+        K = X if kernel.is_precomputed else feature_map(X)
+        basis = KernelBasis(K.astype(np.float64, copy=False), None)
+        return basis, basis.K, feature_map
 
-    def _start(self, problem, n_clusters, restart, rng):
-        """Labels of all samples of `problem` to start from."""
-        if not isinstance(self.init, str):
-            return self._init_labels(problem)
-        rows, weights = problem.rows, problem.row_weight
-        if self.init == "spectral":
-            rule = spectral_start(rows, weights, n_clusters, rng)
-        elif self.init == "random":
-            rule = random_start(rows, n_clusters, rng)
-        else:
-            seeds = rng if restart else None
-            rule = kmeans_start(rows, weights, n_clusters, rng=seeds, n_init=10)
-        return map_rows(rule.labels, problem.samples, width=n_clusters)
+    def _n_tasks(self):
+        return self.n_init
 
-    def _solve(self, problem, n_clusters, progress, restart, rng):
-        def solve(part, progress, **start):
+    def _solve(self, problem, progress, rng):
+        return best_of_starts(
+            lambda restart, task: self._solve_once(problem, restart, task, rng),
+            self.n_init,
+            progress=progress,
+            max_subtasks=None if self._bisects else self.max_iter,
+        )
+
+    def _solve_once(self, problem, restart, progress, rng):
+        if not self._bisects:
+            return self._alternate(problem, self.n_clusters, restart, progress, rng)
+        return bisect(
+            problem,
+            lambda part, task: self._alternate(part, 2, restart, task, rng),
+            self.n_clusters,
+            progress=progress,
+            rng=rng,
+        )
+
+    def _alternate(self, problem, n_clusters, restart, progress, rng):
+        path = np.array([self.C])
+        if self.C_path > 1:
+            path = np.geomspace(PATH_START * self.C, self.C, self.C_path)
+
+        def solve(part, start, progress):
             # threads of BLAS only wait for each other on small problems
             run = one_blas_thread(solve_margin) if part.is_small else solve_margin
+            resumed = isinstance(start, SolverResult)
             return run(
                 part,
                 n_clusters=n_clusters,
                 loss=self.loss,
                 epsilon=self.epsilon,
                 balance=self.balance,
+                path=path[-1:] if resumed else path,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
-                **start,
+                machines=start.details if resumed else None,
+                labels=None if resumed else labels_of_start(start, part, n_clusters),
             )
 
-        path = (
-            np.geomspace(PATH_START * self.C, self.C, self.C_path) if self.C_path > 1 else [self.C]
-        )
-        if isinstance(self.init, str) and problem.is_sampled:
-            # the path on a sample costs next to nothing and leaves few updates for all the data
-            part = problem.sampled(rng)
-            start = self._start(part, n_clusters, restart, rng)
-            rough = solve(part, Progress(), labels=start, path=path)
-            if rough.status is not Status.DEGENERATE:
-                return solve(problem, progress, models=rough.partition.models, path=path[-1:])
-        start = self._start(problem, n_clusters, restart, rng)
-        return solve(problem, progress, labels=start, path=path)
-
-    def _fit_once(self, problem, restart, progress, rng):
-        if self.n_clusters == 2 or self.multiway == "one-vs-rest":
-            return self._solve(problem, self.n_clusters, progress, restart, rng)
-        return bisect(
+        return solve_from_start(
             problem,
-            lambda part, task: self._solve(part, 2, task, restart, rng),
-            self.n_clusters,
+            solve,
+            self.init,
+            n_clusters,
+            restart=restart,
             progress=progress,
             rng=rng,
+            n_init=10,
+            resume=lambda rough: rough,
         )
-
-    def _subtasks_of_restart(self):
-        splits = self.n_clusters > 2 and self.multiway == "bisection"
-        return None if splits else self.max_iter
-
-    def _attributes(self, problem, partition, order):
-        if problem is None:
-            self._kernel_params_ = {}
-        return {"gamma_": float(self._kernel_params_.get("gamma", np.nan))}
 
 
 # --- the driver ---------------------------------------------------------------------------------
@@ -434,7 +447,7 @@ def solve_margin(
     tol,
     progress,
     labels=None,
-    models=None,
+    machines=None,
 ):
     r"""Alternate between the machine of a labelling and the labelling of the machine.
 
@@ -472,25 +485,25 @@ def solve_margin(
         Where the loop counter comes from.
     labels : array of shape (n_samples,), default=None
         Starting labels.
-    models : list of Model, default=None
-        Machines to start from, instead of labels.
+    machines : list of RidgeModel, default=None
+        Fitted machines to start from, instead of labels.
 
     Returns
     -------
     result : SolverResult
-        With a `Labelling` as its partition, which holds the machines as `models`.
+        With the fitted machines as its details.
     """
     ridge, weight = problem.ridge, problem.ridge.sample_weight
     code = one_vs_rest_code(n_clusters)
-    machines = machines_of(ridge, len(code), loss=loss, epsilon=epsilon)
+    solvers = machines_of(ridge, len(code), loss=loss, epsilon=epsilon)
     links, present = problem.links, problem.basis.rows(problem.sample_weight)
     if links is not None and present is not None:
         links = links.restricted(present)
     update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links)
     # 0) label all rows by the start
-    if models is not None:
+    if machines is not None:
         labels = update(
-            [machine.resume(model) for machine, model in zip(machines, models, strict=True)]
+            [solver.resume(model) for solver, model in zip(solvers, machines, strict=True)]
         ).labels
     else:
         labels = labels if present is None else labels[present]
@@ -502,18 +515,18 @@ def solve_margin(
         at_end = level == len(path) - 1
         # 1) machines of the labels, which tell how good the rule was that made them
         fits = [
-            machine.fit(signs_of(labels, side, ridge.dtype), path[level])
-            for machine, side in zip(machines, code, strict=True)
+            solver.fit(signs_of(labels, side, ridge.dtype), path[level])
+            for solver, side in zip(solvers, code, strict=True)
         ]
         objective = float(sum(fit.objective for fit in fits))
         if at_end and rule is not None:
             rules.append(replace(rule, objective=objective))
         # 2) labels of the machines
         step = update([fit.fitted for fit in fits])
-        models = [fit.model for fit in fits]
-        normals, offsets = zip(*(ridge.boundary(model) for model in models), strict=True)
+        machines = [fit.model for fit in fits]
+        normals, offsets = zip(*(ridge.boundary(model) for model in machines), strict=True)
         boundaries = Boundaries(np.array(normals), np.array(offsets) + step.shifts, code)
-        rule = Rule(boundaries, models, step.within, objective)
+        rule = Rule(boundaries, machines, step.within, objective)
         iterations.record(objective, boundaries)
         # 3) stop at a fixed point, in a cycle or in a stall; on the way there, go on to the next C
         moved = weight_of(labels != step.labels, weight)
@@ -526,24 +539,23 @@ def solve_margin(
             level, trace = level + 1, Trace(tol)
     if rules and iterations.status is not Status.CONVERGED:
         rule = min(rules, key=lambda rule: rule.objective)
-    labelling = problem.partition(n_clusters)
-    labelling.assign(rule.boundaries)
-    labelling.models = rule.models
+    labelling = problem.labelling(rule.boundaries)
     if problem.links is not None:  # of all samples, those without weight too
-        labelling.labels = linked(problem, rule.boundaries, loss=loss, balance=balance)
+        labels = linked(problem, rule.boundaries, loss=loss, balance=balance)
+        labelling = replace(labelling, labels=labels)
     status = iterations.status
     if labelling.empty.any():
         status = Status.DEGENERATE
     elif not rule.within and status.is_silent:
         status = Status.UNBALANCED
     return SolverResult(
-        labelling.labels,
+        labelling,
         rule.boundaries,
         objective=rule.objective,
         history=iterations.history,
-        n_iter=iterations.n_iter,
         status=status,
-        partition=labelling,
+        details=rule.machines,
+        keeps_labels=problem.links is not None,
     )
 
 
@@ -552,7 +564,7 @@ class Rule:
     """Boundaries, the machines behind them, and the objective of the labels that they make."""
 
     boundaries: Boundaries
-    models: list
+    machines: list
     within: bool
     objective: float
 

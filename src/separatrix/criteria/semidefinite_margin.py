@@ -1,21 +1,18 @@
 """Maximum margin clustering by a semidefinite program: convex, so no start misleads it."""
 
-from numbers import Real
-
 import numpy as np
 
-from separatrix._sklearn import Interval
-from separatrix.estimators.base import BaseDiscriminativeClustering
-from separatrix.estimators.semidefinite import SemidefiniteMixin
-from separatrix.labels.thresholds import balanced_threshold
+from separatrix.estimators.parameters import BALANCE
+from separatrix.estimators.semidefinite import SemidefiniteClustering
+from separatrix.labels.sizes import balanced_threshold
 from separatrix.result import Progress
-from separatrix.solvers.interior_point import solve_program
+from separatrix.solvers.interior_point import optimize_program
 from separatrix.solvers.label_programs import LabelProgram, label_bound
 
-__all__ = ["SemidefiniteMarginClustering", "solve_semidefinite_margin"]
+__all__ = ["SemidefiniteMarginClustering", "relax_semidefinite_margin"]
 
 
-class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClustering):
+class SemidefiniteMarginClustering(SemidefiniteClustering):
     """Two clusters of widest margin by a convex relaxation, with a certified optimum.
 
     The first form of maximum margin clustering [1]_: the products of all pairs of labels become
@@ -26,56 +23,61 @@ class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusteri
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters. More than two are found by repeated splits in two.
+        Number of clusters.
     C : float, default=1.0
-        Weight of the losses against the margin, as in `sklearn.svm.SVC`.
+        Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
     balance : float, default=0.5
-        Largest difference in size of the two clusters of a split as a share of its samples; a
-        difference of one sample is always allowed. Without balance, one cluster of all samples
-        would be the optimum.
+        Largest difference in size of two clusters as a share of all samples: each of k clusters
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
+        split in two again and again, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. For the linear kernel samples are centred, because boundaries of
-        the program pass through the origin.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 0.25)
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.25) with a quarter of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
-    n_init : int, default=10
-        Random roundings of the matrix to labels, beside its first eigenvector. The labels whose
-        machine has the least objective are kept.
-    max_iter : int, default=100
-        Most steps of the solver; 10 to 30 are the rule.
-    tol : float, default=1e-6
-        Certified gap, as a share of the objective, at which the solver stops.
+    multiway : {"auto", "bisection"}, default="auto"
+        How more than two clusters are told apart. By repeated splits in two ("bisection"), which
+        is also "auto". Each time the most scattered cluster is split.
+    n_roundings : int, default=10
+        Random roundings of the relaxed labels, beside the one by the first eigenvector. The labels
+        whose machine has the least objective are kept.
+    max_steps : int, default=100
+        Most steps of the solver.
+    gap_tol : float, default=1e-6
+        Certified gap to the optimum, as a share of the objective, at which the solver stops.
     random_state : int, RandomState instance or None, default=None
-        Draws the roundings; None draws the same ones each time.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
     coef_ : ndarray of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Optimum of the program, from above. Less the certified gap it bounds, from below, twice
-        the objective of a machine without intercept for any labels in balance. The mean over all
+        Optimum of the program, from above. Less the certified gap it bounds, from below, twice the
+        objective of a machine without intercept for any labels in balance. The mean over all
         splits for more than two clusters.
-    certified_gap_ : float
-        Proven largest distance of `objective_` from the optimum, as a share of it; the largest
-        of all splits.
+    gap_ : float
+        Proven largest distance from the optimum of the problem solved, as a share of its
+        objective. The largest of all splits.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -90,6 +92,10 @@ class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusteri
     -----
     A step costs a few products of matrices of the samples' size: 500 samples take seconds, 2,000
     minutes, and 5,000, the most allowed, an hour.
+
+    For the linear kernel samples are centred, because boundaries of the program pass through the
+    origin. Without balance, one cluster of all samples would be the optimum. The solver takes 10
+    to 30 steps as a rule.
 
     References
     ----------
@@ -113,11 +119,9 @@ class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusteri
     """
 
     _parameter_constraints: dict = {
-        **SemidefiniteMixin._parameter_constraints,
-        "balance": [Interval(Real, 0, 1, closed="left")],
+        **SemidefiniteClustering._parameter_constraints,
+        **BALANCE,
     }
-    _smaller_is_better = True
-    _default_seed = 0
 
     def __init__(
         self,
@@ -129,9 +133,10 @@ class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusteri
         gamma=("mean", 0.25),
         degree=3,
         coef0=1,
-        n_init=10,
-        max_iter=100,
-        tol=1e-6,
+        multiway="auto",
+        n_roundings=10,
+        max_steps=100,
+        gap_tol=1e-6,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -141,21 +146,26 @@ class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusteri
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
+        self.multiway = multiway
+        self.n_roundings = n_roundings
+        self.max_steps = max_steps
+        self.gap_tol = gap_tol
         self.random_state = random_state
+
+    @property
+    def _price(self):
+        return self.C
 
     def _machine_kernel(self, K):
         return K
 
     def _relax(self, K, progress):
-        return solve_semidefinite_margin(
+        return relax_semidefinite_margin(
             K,
             C=self.C,
             balance=self.balance,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            tol=self.gap_tol,
+            max_steps=self.max_steps,
             progress=progress,
         )
 
@@ -179,7 +189,7 @@ class SemidefiniteMarginClustering(SemidefiniteMixin, BaseDiscriminativeClusteri
 # --- the programs -------------------------------------------------------------------------------
 
 
-def solve_semidefinite_margin(K, *, C, balance, tol=1e-6, max_iter=100, progress=None):
+def relax_semidefinite_margin(K, *, C, balance, tol=1e-6, max_steps=100, progress=None):
     r"""Maximum margin clustering as a semidefinite program.
 
     .. math:: \min_M \max_{0 \le \alpha \le C} \; 2 \alpha^\top 1 - \alpha^\top (K \circ M) \alpha
@@ -201,7 +211,7 @@ def solve_semidefinite_margin(K, *, C, balance, tol=1e-6, max_iter=100, progress
         Largest difference of cluster sizes as a share of n; l is n times that, and at least one.
     tol : float, default=1e-6
         Certified gap to reach.
-    max_iter : int, default=100
+    max_steps : int, default=100
         Most steps.
     progress : Progress, default=None
         Where the loop counter comes from.
@@ -212,4 +222,4 @@ def solve_semidefinite_margin(K, *, C, balance, tol=1e-6, max_iter=100, progress
         Its x holds alpha, the multipliers of the diagonal, and that of the balance.
     """
     program = LabelProgram(K, C=C, bound=label_bound(balance, len(K)))
-    return solve_program(program, tol=tol, max_iter=max_iter, progress=progress or Progress())
+    return optimize_program(program, tol=tol, max_steps=max_steps, progress=progress or Progress())

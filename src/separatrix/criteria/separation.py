@@ -1,36 +1,40 @@
 """Maximin separation probability clustering: the labelling a minimax machine separates best."""
 
-from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from scipy.sparse.linalg import LinearOperator, cg, eigsh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
-from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
-from separatrix.data.chunks import beside, join_rows, map_chunks
-from separatrix.estimators.base import BaseDiscriminativeClustering, LinkedWeightedFitMixin
-from separatrix.estimators.moment_features import MomentFeaturesMixin
-from separatrix.labels.thresholds import lower_bound_cut
+from separatrix._sklearn import Interval, StrOptions, like, one_blas_thread, to_numpy
+from separatrix.data.rows import join_rows, map_chunks
+from separatrix.estimators.base import (
+    BoundaryClustering,
+    best_of_starts,
+    fit_with_weights_and_links,
+)
+from separatrix.estimators.parameters import KERNEL, N_CLUSTERS, N_COMPONENTS, RESTARTS
+from separatrix.labels.sizes import lower_bound_cut
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code, pairwise_code
-from separatrix.models.starts import kmeans_start, random_start
-from separatrix.result import Progress, SolverResult, Status
+from separatrix.models.starts import check_init, solve_from_start
+from separatrix.result import SolverResult, Status
 from separatrix.solvers.bisection import bisect
-from separatrix.solvers.minimax import separation_probability
-from separatrix.solvers.minimax_sides import (
+from separatrix.solvers.minimax import (
     Sides,
     Step,
+    eigenvector_boundary,
     minimax_between,
     minimax_step,
+    moment_problem,
     pairwise_kappa,
+    separation_probability,
 )
 
 __all__ = ["MaximinSeparationClustering", "solve_eigenvector", "solve_separation"]
 
 
-class MaximinSeparationClustering(
-    LinkedWeightedFitMixin, MomentFeaturesMixin, BaseDiscriminativeClustering
-):
+class MaximinSeparationClustering(BoundaryClustering):
     """Clusters that a linear boundary separates with the highest guaranteed probability.
 
     Each candidate clustering is judged by the minimum separation probability: the share of each
@@ -43,55 +47,53 @@ class MaximinSeparationClustering(
     n_clusters : int, default=2
         Number of clusters.
     solver : {"mpm", "gep", "eig"}, default="mpm"
-        "mpm" maximises the criterion itself, "gep" a lower bound that favours clusters of equal
-        size, "eig" a relaxation without iteration or start, the first principal component of the
-        standardised features.
+        Algorithm that looks for the solution. "mpm" maximises the criterion itself, "gep" a lower
+        bound that favours clusters of equal size, "eig" a relaxation without iteration or start,
+        the first principal component of the standardised features.
     reg : float, default=0.3
-        Weight of the total variances that are added to the covariances of each cluster, the
-        paper's lambda. Larger values trust correlations less. No rule that we know picks it
-        without labels better than this default.
+        Weight of the regularisation. The paper's lambda: the share of the total variances that is
+        added to the covariances of each cluster. Larger values trust correlations less. No rule
+        that we know picks it without labels better than this default.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
-        function of two samples. Other kernels than the linear one work through at most
-        `n_components` features and have no `coef_`; their criterion measures in one unit for all
-        features, so it is no longer independent of feature scale.
+        function of two samples.
     gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
-        Kernel coefficient; "scale" is 1 / (n_features * X.var()), "mean" is 1 / sigma**2 with the
-        mean distance of two samples as the width sigma, "median" with the median distance, and
-        ("mean", 0.5) with half of the mean distance.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Largest rank of a nonlinear kernel's features.
+        Most features that stand for a kernel whose whole matrix is not used.
     multiway : {"auto", "pairwise", "one-vs-rest", "bisection"}, default="auto"
-        Boundaries for more than two clusters: one for each pair, one around each cluster, or
-        repeated splits in two. "auto" is pairwise, except for `solver="eig"`, which can only
+        How more than two clusters are told apart. By one boundary for each pair ("pairwise"), one
+        around each cluster ("one-vs-rest"), or repeated splits in two of the most scattered
+        cluster ("bisection"). "auto" is pairwise, except for `solver="eig"`, which can only
         bisect.
     init : {"k-means", "scale-invariant", "random"} or array-like of shape (n_samples,), \
             default="k-means"
-        Start: k-means on X, or a start that does not depend on the scale of the features (the
-        leading eigenvector of the correlation matrix, for more than two clusters k-means on
-        standardised features), or the nearest of random samples, or labels from 0. For more than
-        20,000 samples the start is found, and improved, on a random sample of them. Ignored by
-        `solver="eig"`.
+        Where the labels start. "k-means" on the features; "scale-invariant", which does not depend
+        on the units of features (the leading eigenvector of the correlation matrix, for more than
+        two clusters k-means on standardised features); "random" for the nearest of random samples;
+        or labels from 0. Ignored by `solver="eig"`.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept. The first k-means start is
-        deterministic, further ones are k-means++ runs.
+        Number of starts, of which the best objective is kept.
     max_iter : int, default=100
         Most updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and restarts. The default of one start on up to 20,000 samples is
-        deterministic.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first; `predict` of the training data.
+        Cluster of each sample, the largest cluster first. `predict` of the training data, except
+        where links bind.
     separation_probability_ : float
         Minimum separation probability of the labelling, of its worst pair of clusters.
     pairwise_separation_ : array of shape (n_clusters, n_clusters)
@@ -100,13 +102,17 @@ class MaximinSeparationClustering(
         Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Kappa, the distance between means over the sum of standard deviations, averaged over the
         boundaries; for `solver="gep"` its lower bound.
     history_ : list of float
         Objective at each iteration.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations of the best start.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -122,6 +128,16 @@ class MaximinSeparationClustering(
     An iteration costs one product of X with a vector and the moments of the samples that change
     clusters. The minimax machine is solved from one Cholesky factor. Data with more than 2,048
     features, sparse or not, are never turned into a covariance matrix.
+
+    Other kernels than the linear one work through at most `n_components` features and have no
+    `coef_`; their criterion measures in one unit for all features, so it is no longer independent
+    of feature scale.
+
+    For more than 20,000 samples the start is found, and improved, on a random sample of them. The
+    first start by k-means is deterministic, further ones are k-means++ runs.
+
+    Scores of `decision_function` are such that the standard deviations of two neighbouring
+    clusters across their boundary add up to one.
 
     References
     ----------
@@ -141,9 +157,12 @@ class MaximinSeparationClustering(
     """
 
     _parameter_constraints: dict = {
-        **BaseDiscriminativeClustering._parameter_constraints,
-        **MomentFeaturesMixin._parameter_constraints,
+        **N_CLUSTERS,
+        **KERNEL,
+        **N_COMPONENTS,
+        **RESTARTS,
         "solver": [StrOptions({"mpm", "gep", "eig"})],
+        "reg": [Interval(Real, 0, None, closed="left")],
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
     }
@@ -181,7 +200,9 @@ class MaximinSeparationClustering(
         self.tol = tol
         self.random_state = random_state
 
-    def _prepare(self, X, sample_weight, progress, rng, links=None):
+    fit = fit_with_weights_and_links
+
+    def _problem(self, X, sample_weight, links, progress, rng):
         multiway = self._resolved_multiway()
         if links is not None and multiway == "bisection" and self.n_clusters > 2:
             raise ValueError(
@@ -194,12 +215,8 @@ class MaximinSeparationClustering(
                     "init as labels needs multiway='pairwise' or 'one-vs-rest': a bisection of "
                     f"n_clusters={self.n_clusters} clusters finds its own starts."
                 )
-            self._check_init_labels(X, sample_weight)
-        return replace(self._problem(X, sample_weight, rng), links=links)
-
-    def _subtasks_of_restart(self):
-        splits = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
-        return None if splits else self.max_iter
+            check_init(self.init, X, sample_weight, self.n_clusters)
+        return moment_problem(self, X, sample_weight, rng, links=links)
 
     def _resolved_multiway(self):
         if self.multiway == "auto":
@@ -211,28 +228,40 @@ class MaximinSeparationClustering(
             )
         return self.multiway
 
-    def _start(self, problem, n_clusters, restart, rng):
-        """Labels, or the rule that makes them, for start number `restart`."""
-        if not isinstance(self.init, str):
-            return self._init_labels(problem)
-        rows, weights = problem.rows, problem.row_weight
-        seeds = rng if restart else None
-        if self.init == "random":
-            return random_start(rows, n_clusters, rng)
-        if self.init == "k-means":
-            return kmeans_start(rows, weights, n_clusters, rng=seeds)
-        if n_clusters == 2 and not restart:
-            return eigenvector_boundary(problem)
-        units = problem.units
-        standard = kmeans_start(units.standardize(rows), weights, n_clusters, rng=seeds)
-        return units.destandardize(standard, centered=not sp.issparse(rows))
+    def _n_tasks(self):
+        return self.n_init
 
-    def _solve_two(self, problem, progress, restart, rng):
+    def _solve(self, problem, progress, rng):
+        bisects = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
+        return best_of_starts(
+            lambda restart, task: self._solve_once(problem, restart, task, rng),
+            self.n_init,
+            progress=progress,
+            max_subtasks=None if bisects else self.max_iter,
+            largest=True,
+        )
+
+    def _solve_once(self, problem, restart, progress, rng):
+        if self.n_clusters == 2:
+            return self._solve_two(problem, restart, progress, rng)
+        multiway = self._resolved_multiway()
+        if multiway == "bisection":
+            return bisect(
+                problem,
+                lambda part, task: self._solve_two(part, restart, task, rng),
+                self.n_clusters,
+                progress=progress,
+                rng=rng,
+            )
+        make_code = pairwise_code if multiway == "pairwise" else one_vs_rest_code
+        return self._alternate(problem, make_code(self.n_clusters), restart, progress, rng)
+
+    def _solve_two(self, problem, restart, progress, rng):
         if self.solver == "eig":
             return solve_eigenvector(problem, progress=progress)
-        return self._alternate(problem, pairwise_code(2), progress, restart, rng)
+        return self._alternate(problem, pairwise_code(2), restart, progress, rng)
 
-    def _alternate(self, problem, code, progress, restart, rng):
+    def _alternate(self, problem, code, restart, progress, rng):
         def solve(part, start, progress):
             return solve_separation(
                 part,
@@ -244,36 +273,29 @@ class MaximinSeparationClustering(
                 progress=progress,
             )
 
-        start = self._start(problem, code.shape[1], restart, rng)
-        if isinstance(self.init, str) and problem.is_sampled:
-            # iterations on the sample cost next to nothing and leave few for all the data
-            rough = solve(problem.sampled(rng), start, Progress())
-            if rough.status is not Status.DEGENERATE:
-                start = rough.model
-        return solve(problem, start, progress)
+        return solve_from_start(
+            problem,
+            solve,
+            self.init,
+            code.shape[1],
+            restart=restart,
+            progress=progress,
+            rng=rng,
+        )
 
-    def _fit_once(self, problem, restart, progress, rng):
-        multiway = self._resolved_multiway()
-        if self.n_clusters == 2:
-            return self._solve_two(problem, progress, restart, rng)
-        if multiway == "bisection":
-            return bisect(
-                problem,
-                lambda part, task: self._solve_two(part, task, restart, rng),
-                self.n_clusters,
-                progress=progress,
-                rng=rng,
-            )
-        make_code = pairwise_code if multiway == "pairwise" else one_vs_rest_code
-        return self._alternate(problem, make_code(self.n_clusters), progress, restart, rng)
-
-    def _attributes(self, problem, partition, order):
-        kappa = np.full((1, 1), np.nan) if problem is None else pairwise_kappa(problem, partition)
+    def _attributes(self, problem, result, order):
+        kappa = pairwise_kappa(problem, result.labelling)
         separation = separation_probability(kappa)[np.ix_(order, order)]
         pairs = separation[np.isfinite(separation)]
         return {
             "pairwise_separation_": separation,
             "separation_probability_": float(pairs.min()) if pairs.size else np.nan,
+        }
+
+    def _attributes_of_one_cluster(self):
+        return {
+            "pairwise_separation_": np.full((1, 1), np.nan),
+            "separation_probability_": np.nan,
         }
 
 
@@ -314,12 +336,13 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     Returns
     -------
     result : SolverResult
-        With its `Partition`.
+        With a `Partition` as its labelling.
     """
     fit_boundary = {"mpm": minimax_step, "gep": lower_bound_step}[solver]
     # 0) label all rows by the start
     partition = problem.partition(code.shape[1])
-    partition.assign(problem.rule(start) if isinstance(start, Boundaries) else start)
+    # where links bind, margins between pairs of clusters tell where linked samples go
+    partition.assign(problem.rule(start.pairwise) if isinstance(start, Boundaries) else start)
     boundaries = start
     normals = [None] * len(code)
     seen: dict[tuple, int] = {}
@@ -352,13 +375,12 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
             best_of_cycle = max(iterations.history[seen[fingerprint] :]) * (1 - 1e-9)
         seen[fingerprint] = iteration
     return SolverResult(
-        partition.labels,
+        partition,
         boundaries,
         objective=iterations.history[-1] if iterations.history else 0.0,
         history=iterations.history,
-        n_iter=max(1, iterations.n_iter),
         status=Status.DEGENERATE if partition.empty.any() else iterations.status,
-        partition=partition,
+        keeps_labels=problem.links is not None,
     )
 
 
@@ -372,13 +394,12 @@ def solve_eigenvector(problem, *, progress):
         kappa = minimax_between(Sides.of(problem, partition, boundaries.code[0])).kappa
         iterations.record(kappa, boundaries)
     return SolverResult(
-        partition.labels,
+        partition,
         boundaries,
         objective=kappa,
         history=iterations.history,
-        n_iter=1,
         status=Status.CONVERGED,
-        partition=partition,
+        keeps_labels=problem.links is not None,
     )
 
 
@@ -388,12 +409,6 @@ def solve_eigenvector(problem, *, progress):
 @one_blas_thread
 def _solve(matrix, vector):
     return cho_solve(cho_factor(matrix), vector)
-
-
-@one_blas_thread
-def _leading_eigenvector(matrix):
-    last = len(matrix) - 1
-    return eigh(matrix, subset_by_index=[last, last])[1][:, 0]
 
 
 def _project_chunk(X, *, coef):
@@ -437,33 +452,3 @@ def lower_bound_step(sides, start=None):
     )
     # equal projections leave nowhere to cut but their mean
     return Step(coef, offset - (0.0 if np.isnan(cut) else cut), float(np.sqrt(bound)))
-
-
-def eigenvector_boundary(problem):
-    r"""Boundary of Approach 3: across the leading eigenvector, through the mean.
-
-    Theorem 3 relaxes the labels to the leading eigenvector of
-    :math:`X(X^\top X + \lambda\Lambda)^{-1}X^\top`. In units where :math:`\Lambda = I` that matrix
-    has the left singular vectors of X whatever lambda is, so the relaxed labels are the first
-    principal component of the correlation matrix. The paper then takes the sign of
-    :math:`XX^\top q`, which depends on the scale of the features; the sign of :math:`Xv` with the
-    eigenvector v, on standardised X, does not.
-    """
-    partition = problem.partition(1)
-    everyone = Sides(
-        problem, partition, np.ones(1, dtype=np.int8), problem.total, problem.total, problem.units
-    )
-    n_features = problem.X.shape[1]
-    active = problem.units.active
-    if problem.total.diagonal:
-        partition.assign(beside(np.zeros(problem.X.shape[0], dtype=np.int8), problem.X))
-        covariance = everyone.implicit()
-        operator = LinearOperator(
-            (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[0]
-        )
-        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-4)[1][:, 0]
-    else:
-        w = np.zeros(n_features)
-        w[active] = _leading_eigenvector(everyone.covariance(problem.total))
-    coef, offset = everyone.hyperplane(w, 0.0)
-    return Boundaries(coef[None], np.array([offset]), pairwise_code(2))

@@ -1,21 +1,30 @@
 """Maximum volume clustering with soft labels: confident responses on a graph."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, fit_context, one_blas_thread
-from separatrix.estimators.base import BaseClustering
-from separatrix.estimators.graph import VolumeGraphMixin, VolumeProblem
-from separatrix.models.boundaries import decoded
-from separatrix.models.graph_responses import TwoSided, extended, signs_of
-from separatrix.result import Progress, Status
+from separatrix._sklearn import Interval, StrOptions, one_blas_thread
+from separatrix.data.rows import check_fits_memory
+from separatrix.estimators.base import GraphClustering, similarities_of
+from separatrix.estimators.parameters import GRAPH, N_CLUSTERS, POSITIVE, UPDATES
+from separatrix.models.graph_responses import GraphProblem, TwoSided, signs_of
+from separatrix.result import Progress, SolverResult, Status
+from separatrix.similarity.graphs import GivenGraph
 from separatrix.similarity.kernels import double_centred
-from separatrix.similarity.spectra import DENSE_SAMPLES, LOW_VECTORS, ONE_THREAD_ROWS, LowSpectrum
-from separatrix.solvers.graph_bisection import bisect_graph, result_of
+from separatrix.similarity.quadratic_forms import (
+    DENSE_SAMPLES,
+    LOW_VECTORS,
+    MATRICES,
+    ONE_THREAD_ROWS,
+    LowSpectrum,
+    form_of,
+    resolved_rho,
+)
+from separatrix.solvers.bisection import bisect, normalized_cut
 from separatrix.solvers.orthogonal_responses import solve_orthogonal
 from separatrix.solvers.responses import (
     COARSE_NODES,
@@ -32,7 +41,7 @@ __all__ = ["MaximumVolumeClustering", "limit_matrix", "solve_sphere"]
 COARSE_UPDATES = 300
 
 
-class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
+class MaximumVolumeClustering(GraphClustering):
     """Clusters of any shape, by responses that are confident and smooth on a similarity graph.
 
     Every sample gets a soft response; its sign is the cluster, its size the confidence. Among all
@@ -48,48 +57,53 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     matrix : {"normalized", "unnormalized", "similarity", "dissimilarity", "precomputed"}, \
             default="normalized"
         The paper's Q, made of the similarities W: the normalised Laplacian plus I/n; the plain
-        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples here;
-        nI - W; or X itself, any symmetric matrix.
+        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples
+        elsewhere; nI - W; or X itself, any symmetric matrix.
     affinity : {"local", "rbf", "cosine", "precomputed"}, default="local"
-        Similarity of two samples: Gaussian, with the distance to the `n_neighbors`-th neighbour
-        as the width at each sample; Gaussian of one width; cosine; or X itself, a dense or sparse
-        matrix of similarities.
+        Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
+        neighbour as the width at each sample; "rbf" is Gaussian of one width. "cosine" is the
+        cosine, and "precomputed" takes X itself, a dense or sparse matrix of similarities.
     graph : {"union", "mutual", "full"}, default="union"
-        Which samples are compared: those of which one is among the other's nearest neighbours,
-        those where this holds both ways, or all, in a dense matrix.
+        Which samples are compared: those of which one is among the other's nearest neighbours
+        ("union"), those where this holds both ways ("mutual"), or all ("full"), in a dense matrix.
     n_neighbors : int, default=10
         Number of neighbours.
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 0.5)
-        Coefficient of the "rbf" similarity exp(-gamma * distance**2), as a number or 1 / width**2
-        by a rule: ("mean", 0.5) takes half the mean distance of two samples as the width.
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()). For `affinity="rbf"`.
     neighbors : {"exact", "approximate"}, default="exact"
         Search for neighbours by scikit-learn, or by faiss for many samples of many features.
     reg : float, "auto" or tuple, default="auto"
-        Weight of smoothness, the paper's gamma. "auto" is 2 sqrt(n) over the distance from the
-        first to the ninth nontrivial eigenvalue of the matrix, ("auto", 0.5) a quarter of that.
+        Weight of the regularisation. It weighs smoothness, the paper's gamma. "auto" is 2 sqrt(n)
+        over the distance from the first to the ninth nontrivial eigenvalue of the matrix, ("auto",
+        0.5) a quarter of that.
     response_bound : float or None, default=0.0
         Largest absolute sum of all responses, the paper's b, which keeps both clusters at work;
         None leaves it free.
     solver : {"sphere", "sqp"}, default="sphere"
-        Improve signs and responses in turn, each at best, so that the objective never rises; or
-        the paper's Algorithm 1 from the paper's starts, the eigenvectors whose eigenvalues lie
-        within 1e-4 of the second, which breaks off when its multiplier leaves its range. Both
-        for two clusters.
-    multiway : {"orthogonal", "bisection"}, default="orthogonal"
-        For more than two clusters: responses to all of them at once, in orthogonal columns, or
-        repeated splits in two.
-    n_init : int, default=30
-        Number of starts by random combinations of the nine first eigenvectors, beside these
+        Algorithm that looks for the solution. "sphere" improves signs and responses in turn, each
+        at best, so that the objective never rises; "sqp" is the paper's Algorithm 1 from the
+        paper's starts, the eigenvectors whose eigenvalues lie within 1e-4 of the second, which
+        breaks off when its multiplier leaves its range. Both find two clusters.
+    multiway : {"auto", "orthogonal", "bisection"}, default="auto"
+        How more than two clusters are told apart. By responses to all of them at once, in
+        orthogonal columns ("orthogonal"), or by repeated splits in two, each time the one of the
+        smallest normalised cut ("bisection"). "auto" is orthogonal, except for `solver="sqp"`,
+        which can only bisect.
+    n_combinations : int, default=30
+        Random combinations of the nine first eigenvectors that are starts, beside these
         themselves. The best objective is kept.
     max_iter : int, default=100
-        Most updates of the signs.
+        Most updates of the labels from one start.
     tol : float, default=1e-4
-        Stop when an update changes the clusters of at most this share of the samples; beyond
-        5,000 samples also when it gains no more than this share of the objective.
+        Stop when an update changes the clusters of at most this share of the samples; zero asks
+        for an exact fixed point.
     n_jobs : int or None, default=None
-        Threads that search for neighbours.
+        Number of jobs that run at the same time, as in joblib. They search for neighbours.
     random_state : int, RandomState instance or None, default=None
-        Draws the combinations; None draws the same ones each time.
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
 
     Attributes
     ----------
@@ -101,14 +115,16 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     affinity_matrix_ : ndarray or CSR of shape (n_samples, n_samples)
         Similarities; not there for a precomputed matrix.
     reg_ : float
-        The weight of smoothness that was used.
+        Weight of the regularisation that was used.
     objective_ : float
         ``-2 * abs(h).sum() + reg_ * h @ Q @ h`` for two clusters: smaller is better.
     history_ : list of float
-        Best objective after each iteration of all starts; after each start for `solver="sqp"` and
-        for several clusters at once, where starts follow each other.
+        Objective at each iteration. The objective is the best of all starts, which go on side by
+        side; for `solver="sqp"`, and for several clusters at once, an iteration is a start.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
     n_iter_ : int
-        Iterations of the slowest start, or the number of starts.
+        Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -125,6 +141,9 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     iterations. Beyond, sparse graphs are solved by multigrid, without any dense matrix. A graph
     in several parts is joined there by very weak links; samples without any similar one cannot be
     told apart, and a warning says so.
+
+    Beyond 5,000 samples an update that gains no more than `tol` of the objective ends the loop,
+    too.
 
     References
     ----------
@@ -144,14 +163,16 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
     """
 
     _parameter_constraints: dict = {
-        **BaseClustering._parameter_constraints,
-        **VolumeGraphMixin._parameter_constraints,
+        **N_CLUSTERS,
+        **GRAPH,
+        **UPDATES,
+        "matrix": [StrOptions({*MATRICES, "precomputed"})],
+        "reg": [StrOptions({"auto"}), *POSITIVE, tuple],
         "response_bound": [Interval(Real, 0, None, closed="left"), None],
         "solver": [StrOptions({"sphere", "sqp"})],
-        "multiway": [StrOptions({"orthogonal", "bisection"})],
+        "multiway": [StrOptions({"auto", "orthogonal", "bisection"})],
+        "n_combinations": [Interval(Integral, 0, None, closed="left")],
     }
-    _smaller_is_better = True
-    _default_seed = 0
 
     def __init__(
         self,
@@ -166,8 +187,8 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         reg="auto",
         response_bound=0.0,
         solver="sphere",
-        multiway="orthogonal",
-        n_init=30,
+        multiway="auto",
+        n_combinations=30,
         max_iter=100,
         tol=1e-4,
         n_jobs=None,
@@ -184,70 +205,11 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         self.response_bound = response_bound
         self.solver = solver
         self.multiway = multiway
-        self.n_init = n_init
+        self.n_combinations = n_combinations
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; or their similarities, or the matrix Q, where these are precomputed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(self._validate_X(X, reset=True))
-
-    def predict(self, X):
-        """Cluster of each sample: the sign of its response, or the largest of several.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities or Q are precomputed, those of the new samples, one a row,
-            to the training samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Cluster numbers from 0.
-        """
-        return decoded(self.decision_function(X))
-
-    def decision_function(self, X):
-        """Soft responses of samples.
-
-        A sample that equals one of the training data has its response. The response of any other
-        is the one that the training samples' responses, held fixed, make optimal. A sample that
-        is similar to none takes the response of the nearest.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities or Q are precomputed, those of the new samples, one a row,
-            to the training samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
-            the largest wins. All zero for one cluster.
-        """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
-        if self.n_clusters == 1:
-            return np.zeros(X.shape[0])
-        return extended(self._graph, X, self.response_, self._model.to_new)
 
     def stability(self):
         """Whether the graph leaves the partition into two clusters undecided.
@@ -262,7 +224,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         """
         check_is_fitted(self)
         self._check_two_clusters("stability")
-        return finite_sample_stability(self._model.form.Q, self.response_)
+        return finite_sample_stability(self._model.rule.form.Q, self.response_)
 
     def error_bound(self, y_known, known, *, delta=0.05, margin=1.0):
         """Bound on the distance to the true partition, from some labels: Theorem 19 of the paper.
@@ -286,7 +248,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         """
         check_is_fitted(self)
         self._check_two_clusters("error_bound")
-        model = self._model
+        model = self._model.rule
         Q, eigenvalues = model.form.Q, None
         if sp.issparse(Q):
             Q = Q.toarray() if Q.shape[0] <= DENSE_SAMPLES else None
@@ -313,42 +275,51 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
                 f"{method} is defined for n_clusters=2, this estimator has {self.n_clusters}."
             )
 
-    def _needs_dense_matrix(self):
-        return super()._needs_dense_matrix() or self.solver == "sqp"
+    def _problem(self, X, sample_weight, links, progress, rng):
+        resolved_rho(self.reg)
+        self._resolved_multiway()
+        if self.matrix not in ("normalized", "unnormalized") or self.solver == "sqp":
+            check_fits_memory(
+                X.shape[0],
+                remedy="use a sparse graph, matrix='normalized' and solver='sphere'",
+            )
+        given = self.matrix == "precomputed"
+        graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X)
+        return GraphProblem(X=X, graph=graph, form=form_of(graph.W, self.matrix, graph.own))
 
-    def _n_restarts(self):
-        return 1  # starts share one batch
-
-    def _prepare(self, X, sample_weight, progress, rng):
-        self._resolved_rho()
+    def _resolved_multiway(self):
+        if self.multiway == "auto":
+            return "bisection" if self.solver == "sqp" else "orthogonal"
         if self.n_clusters > 2 and self.solver == "sqp" and self.multiway == "orthogonal":
             raise ValueError(
                 "solver='sqp' finds two clusters; use multiway='bisection' for n_clusters="
                 f"{self.n_clusters}."
             )
-        return VolumeProblem(self._form(X), X)
-
-    def _fit_once(self, problem, restart, progress, rng):
-        small = problem.form.n_samples <= ONE_THREAD_ROWS
-        solve = one_blas_thread(self._solve) if small else self._solve
-        return solve(problem, progress, rng)
+        return self.multiway
 
     def _solve(self, problem, progress, rng):
+        small = problem.form.n_samples <= ONE_THREAD_ROWS
+        solve = one_blas_thread(self._solve_graph) if small else self._solve_graph
+        return solve(problem, progress, rng)
+
+    def _solve_graph(self, problem, progress, rng):
         if self.n_clusters == 2:
-            return self._split(problem.form, progress, rng)
-        if self.multiway == "bisection":
-            return bisect_graph(
-                problem.form,
-                lambda form, task: self._split(form, task, rng),
+            return self._split(problem, progress, rng)
+        if self._resolved_multiway() == "bisection":
+            return bisect(
+                problem,
+                lambda part, task: self._split(part, task, rng),
                 self.n_clusters,
                 progress=progress,
+                rng=rng,
+                cost=normalized_cut,
             )
         low = LowSpectrum.of(problem.form, max(LOW_VECTORS, 3 * self.n_clusters))
         return solve_orthogonal(
             low,
             self.n_clusters,
             reg=self._resolved_reg(low),
-            n_init=self.n_init,
+            n_random=self.n_combinations,
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
@@ -356,11 +327,12 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
         )
 
     def _resolved_reg(self, low):
-        rho = self._resolved_rho()
+        rho = resolved_rho(self.reg)
         return float(self.reg) if rho is None else rho * low.form.n_samples**0.5 / low.scale
 
-    def _split(self, form, progress, rng):
-        """Two clusters of the samples of a form."""
+    def _split(self, problem, progress, rng):
+        """Two clusters of the samples of a problem."""
+        form = problem.form
         responder = responder_of(form, self.response_bound, dense=self.solver == "sqp")
         reg = self._resolved_reg(responder)
         if self.solver == "sqp":
@@ -373,7 +345,7 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
             )
         return solve_sphere(
             responder,
-            starting_signs(responder, self.n_init, reg, rng),
+            starting_signs(responder, self.n_combinations, reg, rng),
             reg=reg,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -382,29 +354,12 @@ class MaximumVolumeClustering(VolumeGraphMixin, BaseClustering):
             stall=self.tol if form.n_samples > COARSE_NODES else 0.0,
         )
 
-    def _subtasks_of_restart(self):
+    def _n_tasks(self):
         if self.n_clusters > 2:
-            return None if self.multiway == "bisection" else self.n_init + 1
+            bisects = self._resolved_multiway() == "bisection"
+            return None if bisects else self.n_combinations + 1
         # those of Algorithm 1 are its starts
         return self.max_iter if self.solver == "sphere" else PAPER_STARTS
-
-    def _labels_of(self, result, problem, order):
-        return decoded(result.model.scores)
-
-    def _model_attributes(self, model, X):
-        if model is None:
-            return {"_model": None, "response_": np.zeros(X.shape[0]), "reg_": np.nan}
-        attributes = {"_model": model, "response_": model.scores, "reg_": model.reg}
-        if self.matrix != "precomputed":
-            attributes["affinity_matrix_"] = self._graph.W
-        return attributes
-
-    def _set_model(self, model, X):
-        self.__dict__.pop("affinity_matrix_", None)  # of an earlier fit
-        super()._set_model(model, X)
-
-    def _one_cluster_model(self, X):
-        return None
 
 
 def limit_matrix(method, K, *, after=None):
@@ -537,8 +492,10 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     status = iterations.status
     if status is Status.MAX_ITER and best not in moving:
         status = Status.CONVERGED
-    model = TwoSided(responder.form, h[:, best], eta[best], omega[best], reg)
-    return result_of(model, float(objectives[best]), iterations, status)
+    model = TwoSided(responder.form, h[:, best], reg, eta[best], omega[best])
+    return SolverResult.of_responses(
+        model, objective=float(objectives[best]), history=iterations.history, status=status
+    )
 
 
 def has_stalled(history, share):

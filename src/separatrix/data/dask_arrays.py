@@ -4,8 +4,6 @@ import dask
 import numpy as np
 from sklearn.utils import assert_all_finite
 
-__all__ = ["lazy_rows", "map_blocks", "validate_dask"]
-
 
 def validate_dask(X):
     """Return `X` as a two-dimensional float dask array of known size, one block per row range."""

@@ -1,232 +1,258 @@
 """Clustering by the saddle point over generated labellings."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from separatrix._sklearn import Interval, StrOptions, one_blas_thread, to_numpy
-from separatrix.estimators.base import LinkedFitMixin
-from separatrix.estimators.kernel_features import KERNEL_CONSTRAINTS
-from separatrix.estimators.sampled_search import SEARCH_CONSTRAINTS, SearchedMixin
+from separatrix._sklearn import Interval, StrOptions, one_blas_thread
+from separatrix.estimators.base import BoundaryClustering, fit_with_links
+from separatrix.estimators.parameters import (
+    BALANCE,
+    COUNT,
+    GAP_TOL,
+    KERNEL,
+    N_CLUSTERS,
+    SAMPLED_SEARCH,
+    SCALED_C,
+)
+from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
 from separatrix.labels.links import Links
-from separatrix.models.boundaries import Boundaries, one_vs_rest_code
+from separatrix.labels.sizes import check_halves
 from separatrix.result import SolverResult, Status
+from separatrix.similarity.kernels import Kernel, constant_to_kernel
 from separatrix.solvers.label_mixtures import (
     Band,
-    Generated,
     alternate,
     consensus,
+    find_saddle,
     generate,
     signs_of,
-    solve_saddle,
     vote,
 )
 from separatrix.solvers.margin_distribution import FeatureSpace, KernelSpace
 
-__all__ = ["LabellingsMixin"]
-
 # Samples up to which threads of BLAS only wait for each other.
 ONE_THREAD_ROWS = 1_000
 
-LABELLING_CONSTRAINTS = {
-    **KERNEL_CONSTRAINTS,
-    **SEARCH_CONSTRAINTS,
-    "C": [Interval(Real, 0, None, closed="neither")],
-    "balance": [Interval(Real, 0, 1, closed="left")],
-    "readout": [StrOptions({"consensus", "vote", "best"})],
-    "max_labellings": [Interval(Integral, 0, None, closed="left")],
-}
 
-
-@dataclass(frozen=True)
-class LabellingsProblem:
-    """Samples with all that is computed of them once.
+@dataclass(frozen=True, kw_only=True)
+class LabelMixtureProblem(SearchProblem):
+    """Samples with the kernel matrix of those that are searched.
 
     Attributes
     ----------
-    X : array
-        All samples.
-    rows : ndarray or sparse matrix
-        Those that are searched.
-    chosen : ndarray of int or None
-        Which they are; None if all.
     K : ndarray of shape (n_rows, n_rows)
-        Kernel matrix of them.
+        The matrix.
     band : Band
         Balance and links of all samples.
-    links : Links or None
-        Links of all samples.
     """
 
-    X: Any
-    rows: Any
-    chosen: Any
     K: np.ndarray
     band: Band
-    links: Links | None
 
     @property
     def searched_band(self):
         """Balance and links of the searched samples."""
-        if self.chosen is None:
+        if self.drawn is None:
             return self.band
-        links = self.band.links
-        if self.links is None:
-            return Band(Links.of(len(self.chosen), links.n_clusters), self.band.balance)
-        return Band(links.restricted(self.chosen), self.band.balance)
+        links = self.searched_links
+        if links is None:
+            links = Links.of(len(self.drawn), self.band.n_clusters)
+        return Band(links, self.band.balance)
 
 
-@dataclass(frozen=True)
-class LabellingsOutcome:
-    """Cluster sizes, and what was generated."""
+class LabelMixtureClustering(BoundaryClustering):
+    """Clustering by a convex mix of labellings that machines are fitted to."""
 
-    weights: np.ndarray
-    generated: Generated
-
-
-class LabellingsMixin(LinkedFitMixin, SearchedMixin):
-    """Clustering by the saddle point over generated labellings.
-
-    A criterion says which machine labels are fitted with, `_machine()`, and may bring its own
-    solver, `_solver(rng)`.
-    """
-
+    C: Any
     balance: float
     readout: str
     max_labellings: int
-    max_iter: int
-    tol: float
-    _smaller_is_better = True
-    _default_seed: int | None = 0
+    max_samples: int
+    n_components: int
+    max_rounds: int
+    gap_tol: float
+    _parameter_constraints: dict = {
+        **N_CLUSTERS,
+        **KERNEL,
+        **SAMPLED_SEARCH,
+        **SCALED_C,
+        **BALANCE,
+        **GAP_TOL,
+        "readout": [StrOptions({"consensus", "vote", "best"})],
+        "max_labellings": [Interval(Integral, 0, None, closed="left")],
+        "max_rounds": COUNT,
+    }
 
-    def _machine(self):
-        """The machine that labels are fitted with."""
-        raise NotImplementedError
+    fit = fit_with_links
 
-    def _solver(self, rng):
-        """What solves for the weights of labellings."""
-        return solve_saddle
+    @abstractmethod
+    def _machine(self, strength):
+        """The machine that labels are fitted with, for a weight of its mean loss."""
 
-    def _prepare(self, X, sample_weight, progress, rng, links=None):
-        self._check_precomputed(X)
-        n_samples = X.shape[0]
-        if self.n_clusters == 2 and n_samples % 2 and self.balance * n_samples < 1:
-            raise ValueError(
-                f"balance={self.balance:g} is infeasible: n_samples={n_samples} is odd, so two "
-                f"clusters differ by at least 1 sample and not by {self.balance * n_samples:.3g}; "
-                f"use balance={np.ceil(1e4 / n_samples) / 1e4:g} or more."
-            )
-        rows, chosen = self._searched(X, rng)
-        self._kernel_params_ = self._kernel_params(rows, None)
-        K = self._kernel(rows, self._kernel_params_)
-        scale = np.abs(K).max()
-        if np.ptp(K) <= 1e-12 * scale:
-            raise ValueError(
-                "X is constant to the kernel: its samples do not differ beyond rounding in the "
-                "kernel's space, so no boundary can separate clusters. Check that X holds the "
-                "features; if they differ little, scale them up or use a larger gamma."
-            )
-        band = Band(Links.of(n_samples, self.n_clusters) if links is None else links, self.balance)
-        return LabellingsProblem(X, rows, chosen, K, band, links)
+    def _saddle_solver(self, rng):
+        """What finds the weights of labellings."""
+        return find_saddle
 
-    def _n_restarts(self):
-        return 1  # diverse starts are part of a single search
+    def _problem(self, X, sample_weight, links, progress, rng):
+        kernel = Kernel.of(self)
+        kernel.check_samples(X)
+        if self.n_clusters == 2:
+            check_halves(self.balance, X.shape[0])
+        fields = search_fields(self, X, links, rng)
+        kernel = kernel.resolved(fields["rows"])
+        K = kernel.matrix(fields["rows"], remedy=REMEDY)
+        if np.ptp(K) <= 1e-12 * np.abs(K).max():
+            raise constant_to_kernel()
+        among_all = Links.of(X.shape[0], self.n_clusters) if links is None else links
+        return LabelMixtureProblem(
+            **fields,
+            kernel=kernel,
+            K=K,
+            band=Band(among_all, self.balance),
+        )
 
-    def _fit_once(self, problem, restart, progress, rng):
-        small = len(problem.K) <= ONE_THREAD_ROWS
-        solve = one_blas_thread(self._solve) if small else self._solve
-        return solve(problem, progress, rng)
+    def _resolved_C(self, problem):
+        return 1 / problem.X.shape[0] if self.C == "scale" else float(self.C)
+
+    def _n_tasks(self):
+        return self.max_rounds
 
     def _solve(self, problem, progress, rng):
-        machine, band = self._machine(), problem.searched_band
-        # 1. Labellings, and their weights at the saddle point.
-        iterations = progress.iterations(self.max_iter)
-        generated = generate(
-            problem.K,
-            machine,
-            band,
-            solve=self._solver(rng),
+        small = len(problem.K) <= ONE_THREAD_ROWS
+        return (one_blas_thread(solve_label_mixture) if small else solve_label_mixture)(
+            problem,
+            # a sample of the data bears the same weight as all
+            self._machine(self._resolved_C(problem) * problem.X.shape[0]),
+            find_weights=self._saddle_solver(rng),
+            readout=self.readout,
             max_labellings=self.max_labellings,
-            tol=self.tol,
-            iterations=iterations,
+            max_rounds=self.max_rounds,
+            gap_tol=self.gap_tol,
+            progress=progress,
             rng=rng,
         )
-        # 2. One labelling of the searched samples, with machines that agree with it.
-        labels = self._read_out(problem.K, machine, band, generated)
-        labels, machines = alternate(KernelSpace(problem.K), labels, machine, band)
-        # 3. The clusters of all samples.
-        boundaries, labels = self._classified(problem, machine, labels, machines)
-        sizes = np.bincount(to_numpy(labels), minlength=self.n_clusters)
-        least, most = problem.band.sizes
-        status = Status.CONVERGED
-        if iterations.stopped:
-            status = Status.STOPPED
-        elif (sizes == 0).any():
-            status = Status.DEGENERATE
-        elif (sizes < least).any() or (sizes > most).any():
-            status = Status.UNBALANCED
-        return SolverResult(
-            labels,
-            boundaries,
-            objective=float(sum(found.objective for found in machines)),
-            history=iterations.history,
-            n_iter=iterations.n_iter,
-            status=status,
-            partition=LabellingsOutcome(sizes.astype(np.float64), generated),
-        )
 
-    def _read_out(self, K, machine, band, generated):
-        """One labelling from many."""
-        labels, weights = generated.candidates.labels, generated.saddle.weights
-        if self.readout == "best":
-            space = KernelSpace(K)
-            objectives = [
-                sum(machine.fit(space, y).objective for y in signs_of(one, self.n_clusters))
-                for one in labels
-            ]
-            return labels[int(np.argmin(objectives))]
-        rule = vote if self.readout == "vote" else consensus
-        return band.nearest(rule(labels, weights, self.n_clusters))
-
-    def _classified(self, problem, machine, labels, machines):
-        """Boundaries of machines, and the labels that these give to all samples."""
-        if problem.chosen is None or self.kernel == "linear":
-            multipliers = np.column_stack([found.coef for found in machines])
-            coef, intercept = self._model_of_multipliers(problem.rows, multipliers)
-        else:
-            signs = signs_of(labels, self.n_clusters)
-            coef, intercept = self._model_of_features(
-                problem.rows, partial(weights_of_features, machine=machine, signs=signs)
-            )
-        boundaries = Boundaries(coef, intercept, one_vs_rest_code(self.n_clusters))
-        return self._sized(problem, boundaries, *problem.band.sizes)
-
-    def _attributes(self, problem, partition, order):
-        if problem is None:
-            self._kernel_params_ = {}
-            for name in ("searched_", "labellings_", "labelling_weights_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-            return {
-                "gamma_": np.nan,
-                "duality_gap_": 0.0,
-                "violation_": 0.0,
-                "lower_bound_": np.nan,
-            }
-        generated = partition.generated
-        saddle, chosen = generated.saddle, problem.chosen
-        numbers = np.argsort(order)
+    def _attributes(self, problem, result, order):
+        generated = result.details
+        saddle, numbers = generated.saddle, np.argsort(order)
         return {
-            "gamma_": float(self._kernel_params_.get("gamma", np.nan)),
-            "duality_gap_": float(saddle.gap),
+            "C_": self._resolved_C(problem),
+            "gap_": float(saddle.gap),
             "violation_": generated.violation,
             "lower_bound_": float(saddle.objective * (1 - saddle.gap)),
             "labellings_": numbers[np.array(generated.candidates.labels)],
             "labelling_weights_": saddle.weights,
-            "searched_": np.arange(len(problem.K)) if chosen is None else chosen,
+            "sample_indices_": problem.sample_indices,
         }
+
+    def _attributes_of_one_cluster(self):
+        return {"C_": np.nan, "gap_": 0.0, "violation_": 0.0, "lower_bound_": np.nan}
+
+
+def solve_label_mixture(
+    problem,
+    machine,
+    *,
+    find_weights,
+    readout,
+    max_labellings,
+    max_rounds,
+    gap_tol,
+    progress,
+    rng,
+):
+    """Generate labellings, weigh them at the saddle point, and read one labelling off.
+
+    The objective is in the docstring of `separatrix.solvers.label_mixtures`.
+
+    Parameters
+    ----------
+    problem : LabelMixtureProblem
+        The data.
+    machine : Machine
+        The machine that labels are fitted with.
+    find_weights : callable
+        `find_saddle`, or what else finds the weights of labellings.
+    readout : {"consensus", "vote", "best"}
+        How one labelling comes of many.
+    max_labellings : int
+        Most labellings, not counting those to begin with.
+    max_rounds : int
+        Most rounds of generating labellings.
+    gap_tol : float
+        Largest duality gap, relative to the objective.
+    progress : Progress
+        Where the loop counter comes from; a pass is a round.
+    rng : RandomState
+        Draws starts.
+
+    Returns
+    -------
+    result : SolverResult
+        With what was generated as its details.
+    """
+    band = problem.searched_band
+    # 1) labellings, and their weights at the saddle point
+    iterations = progress.iterations(max_rounds)
+    generated = generate(
+        problem.K,
+        machine,
+        band,
+        solve=find_weights,
+        max_labellings=max_labellings,
+        tol=gap_tol,
+        iterations=iterations,
+        rng=rng,
+    )
+    # 2) one labelling of the searched samples, with machines that agree with it
+    labels = read_out(problem.K, machine, band, generated, readout)
+    labels, machines = alternate(KernelSpace(problem.K), labels, machine, band)
+    # 3) the clusters of all samples
+    signs = signs_of(labels, band.n_clusters)
+    least, most = problem.band.sizes
+    boundaries, labelling = problem.sized(
+        problem.classifiers(
+            np.column_stack([found.coef for found in machines]),
+            partial(weights_of_features, machine=machine, signs=signs),
+        ),
+        least,
+        most,
+    )
+    sizes, status = labelling.weights, Status.CONVERGED
+    if iterations.stopped:
+        status = Status.STOPPED
+    elif labelling.empty.any():
+        status = Status.DEGENERATE
+    elif (sizes < least).any() or (sizes > most).any():
+        status = Status.UNBALANCED
+    return SolverResult(
+        labelling,
+        boundaries,
+        objective=float(sum(found.objective for found in machines)),
+        history=iterations.history,
+        status=status,
+        details=generated,
+        keeps_labels=problem.keeps_labels,
+    )
+
+
+def read_out(K, machine, band, generated, readout):
+    """One labelling from many."""
+    labels, weights = generated.candidates.labels, generated.saddle.weights
+    if readout == "best":
+        space = KernelSpace(K)
+        objectives = [
+            sum(machine.fit(space, y).objective for y in signs_of(one, band.n_clusters))
+            for one in labels
+        ]
+        return labels[int(np.argmin(objectives))]
+    rule = vote if readout == "vote" else consensus
+    return band.nearest(rule(labels, weights, band.n_clusters))
 
 
 def weights_of_features(Z, *, machine, signs):

@@ -1,165 +1,155 @@
-"""Criteria whose search takes a kernel matrix: on all samples, or on some that speak for them."""
+"""Search on a kernel matrix: of all samples, or of some whose classifiers label the others."""
 
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import assert_all_finite
 
-from separatrix._sklearn import Interval, like, to_numpy
-from separatrix.data.chunks import is_dask
-from separatrix.data.memory import check_fits_memory
-from separatrix.data.sampling import rows_at
-from separatrix.estimators.kernel_features import KernelFeaturesMixin
+from separatrix._sklearn import is_dask, like, to_numpy
+from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
-from separatrix.labels.numbering import renumbered
-from separatrix.labels.offsets import balanced_offsets
-from separatrix.models.boundaries import decoded
-from separatrix.similarity.kernels import (
-    KernelMap,
-    centred_kernel,
-    kernel_matrix,
-    mean_of,
-    normals_of,
-)
+from separatrix.labels.sizes import balanced_offsets
+from separatrix.models.boundaries import Boundaries
+from separatrix.result import Labelling, decoded
+from separatrix.similarity.kernels import Kernel, mean_of, normals_of
 
-__all__ = ["SEARCH_CONSTRAINTS", "SearchedMixin"]
-
-# Samples that are searched where there are more than `n_search`.
-LARGE_SEARCH = 2_000
-
-SEARCH_CONSTRAINTS = {"n_search": [Interval(Integral, 2, None, closed="left")]}
+REMEDY = "use a smaller max_samples"
 
 
-class SearchedMixin(KernelFeaturesMixin):
-    """Kernel matrix of the searched samples, and classifiers of all samples that come of it.
+def search_fields(estimator, X, links, rng):
+    """Fields of a problem: all samples, and those that are searched exactly."""
+    rows, drawn = searched_rows(estimator, X, rng)
+    n_components = estimator.n_components
+    return {"X": X, "rows": rows, "drawn": drawn, "n_components": n_components, "links": links}
 
-    Up to `n_search` samples are all searched. Beyond, a sample of them is, whose classifiers label
-    the others. A problem has all samples as `X`, the searched ones as `rows`, which they are as
-    `chosen`, None if all, and `links` of all samples or None.
-    """
 
-    n_clusters: int
-    n_search: int
-    _kernel_params_: dict
-    _feature_map: Any
-
-    def _searched(self, X, rng):
-        """Samples that are searched exactly, and which they are; None if all."""
-        chosen = self._drawn(X.shape[0], rng) if X.shape[0] > self.n_search else None
-        rows = rows_at(X, chosen)
-        if is_dask(X):  # other samples were checked at the door
-            assert_all_finite(rows, input_name="X")
-        return rows, chosen
-
-    def _drawn(self, n_samples, rng):
-        """The samples to search, where these are too many."""
-        if self.kernel == "precomputed":
+def searched_rows(estimator, X, rng):
+    """Samples that are searched exactly, and which they are; None if all."""
+    n_samples, most = X.shape[0], estimator.max_samples
+    drawn = None
+    if n_samples > most:
+        if Kernel.of(estimator).is_precomputed:
             raise ValueError(
-                f"kernel='precomputed' needs n_search >= {n_samples}, the number of samples, got "
-                f"{self.n_search}: the search cannot be extended without features."
+                f"kernel='precomputed' needs max_samples >= {n_samples}, the number of samples, "
+                f"got {most}: the search cannot be extended without features."
             )
-        size = min(self.n_search, LARGE_SEARCH)
-        if size < self.n_clusters:
+        if most < estimator.n_clusters:
             raise ValueError(
-                f"n_search={self.n_search} should be >= n_clusters={self.n_clusters}: of "
+                f"max_samples={most} should be >= n_clusters={estimator.n_clusters}: of "
                 f"{n_samples} samples only so many are searched."
             )
-        return np.sort(rng.permutation(n_samples)[:size])
+        drawn = np.sort(rng.permutation(n_samples)[:most])
+    rows = rows_at(X, drawn)
+    if is_dask(X):  # other samples were checked at the door
+        assert_all_finite(rows, input_name="X")
+    return rows, drawn
 
-    def _kernel(self, rows, params):
-        """Kernel matrix of searched samples; the linear one of centred samples."""
-        check_fits_memory(rows.shape[0], remedy="use a smaller n_search")
-        if self.kernel == "precomputed":
-            return rows.astype(np.float64)
-        if self.kernel == "linear":
-            return np.asarray(centred_kernel(rows), dtype=np.float64)
-        if self.kernel == "rbf" and not sp.issparse(rows):  # keeps the digits of distances
-            rows = rows - rows.mean(axis=0)
-        K = kernel_matrix(rows, rows, kernel=self.kernel, params=params)
-        return np.asarray(K, dtype=np.float64)
 
-    def _model_of_multipliers(self, rows, multipliers):
-        """Weights and offsets of classifiers that are sums of the kernel at the searched rows."""
-        self._feature_map = None
-        if self.kernel == "linear":
-            coef = normals_of(rows, multipliers)
-            return coef, -coef @ mean_of(rows)
-        self._feature_map = KernelMap.of(rows, kernel=self.kernel, params=self._kernel_params_)
-        return multipliers.T, np.zeros(multipliers.shape[1])
+@dataclass(frozen=True, kw_only=True)
+class SearchProblem:
+    """Samples, and the kernel matrix of those that are searched exactly.
 
-    def _model_of_features(self, rows, fit):
-        """Weights and offsets of classifiers that `fit` finds on low-rank features of the rows."""
-        low_rank = self._kernel_map(rows, self._kernel_params_, max_rank=self.n_components)
-        coef = fit(np.asarray(low_rank(rows), dtype=np.float64))
+    Attributes
+    ----------
+    X : {array, sparse matrix, dask array}
+        All samples.
+    rows : ndarray or sparse matrix
+        Those that are searched.
+    drawn : ndarray of int or None
+        Which they are; None if all.
+    kernel : Kernel
+        The kernel, with a number as `gamma`.
+    n_components : int
+        Most features that stand for the kernel where not all samples are searched.
+    links : Links or None
+        Links between all samples.
+    """
+
+    X: Any
+    rows: Any
+    drawn: Any
+    kernel: Kernel
+    n_components: int
+    links: Any = None
+
+    @property
+    def sample_indices(self):
+        """Indices of the samples that are searched."""
+        return np.arange(self.rows.shape[0]) if self.drawn is None else self.drawn
+
+    @property
+    def searched_links(self):
+        """Links among the searched samples, or None."""
+        if self.links is None or self.drawn is None:
+            return self.links
+        return self.links.restricted(self.drawn)
+
+    def completed(self, boundaries):
+        """Boundaries here take samples as users pass them."""
+        return boundaries
+
+    def labels_of(self, boundaries):
+        """Clusters of all samples."""
+        return decoded(self._scores(boundaries))
+
+    def classifiers(self, multipliers, weights_of):
+        """One classifier for each cluster, or one for two.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows, n_classifiers)
+            Weights of the kernel at the searched samples.
+        weights_of : callable
+            ``weights_of(Z)`` are weights of low-rank features Z of these samples, which serve all
+            samples where these were too many to search.
+
+        Returns
+        -------
+        boundaries : Boundaries
+        """
+        offsets = np.zeros(multipliers.shape[1])
+        if self.kernel.is_linear:
+            coef = normals_of(self.rows, multipliers)
+            return Boundaries.one_vs_rest(coef, -coef @ mean_of(self.rows))
+        if self.drawn is None:
+            feature_map = self.kernel.at(self.rows)
+            return replace(Boundaries.one_vs_rest(multipliers.T, offsets), feature_map=feature_map)
+        low_rank = self.kernel.low_rank_map(self.rows, max_rank=self.n_components).checked()
+        weights = weights_of(np.asarray(low_rank(self.rows), dtype=np.float64))
         # weights of kernel values at the landmarks spare every sample the way to its features
-        self._feature_map = replace(low_rank, projection=None)
-        return (low_rank.projection @ coef).T, np.zeros(coef.shape[1])
+        coef = (low_rank.projection @ weights).T
+        feature_map = replace(low_rank, projection=None)
+        return replace(Boundaries.one_vs_rest(coef, offsets), feature_map=feature_map)
 
-    def _sized(self, problem, boundaries, least, most):
-        """Boundaries with offsets that keep cluster sizes, and labels that keep links as well."""
-        scores = self._score_rows(problem.X, boundaries)
-        if problem.links is None:
+    def sized(self, boundaries, least, most):
+        """Boundaries with offsets that keep cluster sizes, and a labelling that keeps links."""
+        scores = self._scores(boundaries)
+        if self.links is None:
             columns = to_numpy(scores)
             columns = np.column_stack([-columns, columns]) if scores.ndim == 1 else columns
             offsets = balanced_offsets(columns, min_size=least, max_size=most).offsets
         else:
-            found = linked_labels(scores, problem.links, min_size=least, max_size=most)
+            found = linked_labels(scores, self.links, min_size=least, max_size=most)
             offsets = found.offsets
         if scores.ndim == 1:
             offsets = np.array([offsets[1] - offsets[0]]) / 2
         boundaries = replace(boundaries, intercept=boundaries.intercept + offsets)
-        if problem.links is not None:
-            return boundaries, like(found.labels.astype(np.int32), scores)
-        shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
-        return boundaries, decoded(scores + shift)
+        if self.links is not None:
+            labels = like(found.labels.astype(np.int32), scores)
+        else:
+            shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
+            labels = decoded(scores + shift)
+        return boundaries, Labelling(labels, boundaries.n_clusters)
 
-    def decision_function(self, X):
-        """One classifier's value for each cluster.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples; their kernel with the training samples where that is precomputed.
-
-        Returns
-        -------
-        scores : array of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
-            the largest wins. All zero for one cluster. Lazy for a dask array.
-        """
-        return self._decision(X, "decision_function")
-
-    def _score_rule(self, boundaries):
-        if boundaries.n_clusters == 1:
-            return super()._score_rule(boundaries)
-        return ClassifierValues(self._feature_map, boundaries)
-
-    def _score_rows(self, X, boundaries):
-        scores = super()._score_rows(X, boundaries)
-        if is_dask(X):  # other samples were checked at the door
+    def _scores(self, boundaries):
+        """Scores of all samples, computed even if these are a dask array."""
+        scores = map_rows(boundaries.scores, self.X, width=boundaries.width)
+        if is_dask(self.X):  # other samples were checked at the door
             assert_all_finite(scores, input_name="X times the classifiers' weights")
         return scores
 
-    def _labels_of(self, result, problem, order):
-        if problem.chosen is None and problem.links is None:
-            return decoded(self._score_rows(problem.X, result.model))
-        # another pass over all samples would double the time of a fit, and knows of no links
-        return renumbered(result.labels, order)
-
-
-class ClassifierValues:
-    """Picklable map from a chunk of samples to the values of classifiers."""
-
-    def __init__(self, feature_map, boundaries):
-        self.feature_map = feature_map
-        self.boundaries = boundaries
-
-    def __call__(self, X):
-        features = X if self.feature_map is None else self.feature_map(X)
-        coef, intercept = self.boundaries.coef, self.boundaries.intercept
-        if len(coef) == 1:
-            return features @ like(coef[0], features) + float(intercept[0])
-        return features @ like(coef.T, features) + like(intercept, features)
+    @property
+    def keeps_labels(self):
+        """Whether labels are not made anew: links bind, or a pass would double the time."""
+        return self.drawn is not None or self.links is not None

@@ -4,8 +4,6 @@ import numpy as np
 
 from separatrix._numba import njit
 
-__all__ = ["filled", "move_into_bounds", "search", "subset_sums"]
-
 
 @njit
 def search(scores, priority, starts, indptr, indices, groups, limits, any_will_do, labels):

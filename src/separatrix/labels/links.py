@@ -16,11 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from separatrix._sklearn import check_sample_weight, to_numpy
-from separatrix.labels.offsets import balanced_offsets
-from separatrix.labels.thresholds import ROUNDING
-
-__all__ = ["LinkedLabels", "Links", "SignedLabels", "linked_labels", "linked_signs"]
+from separatrix._sklearn import check_sample_weight, is_dask, to_numpy
+from separatrix.labels.sizes import ROUNDING, balanced_offsets
 
 # Samples of a contradiction or of a refused group that an error names.
 MAX_NAMED = 20
@@ -545,3 +542,20 @@ def _two_clusters(links, totals, weight, least, most):
     threshold = 0.0 if below <= 0 < above else np.clip((below + above) / 2, *ratio[[1, -2]])
     labels = (links.spread(signs) + 1) // 2
     return LinkedLabels(labels, np.array([threshold, -threshold]), within)
+
+
+def links_of(X, n_clusters, must_link, cannot_link, known_labels):
+    """Links between the samples that users gave; None if they bind nothing."""
+    if is_dask(X):
+        raise TypeError(
+            "must_link, cannot_link and known_labels need samples in memory, got a dask "
+            "array; compute X, or fit a sample of it."
+        )
+    links = Links.of(
+        X.shape[0],
+        n_clusters,
+        must_link=must_link,
+        cannot_link=cannot_link,
+        known_labels=known_labels,
+    )
+    return None if links.is_empty else links

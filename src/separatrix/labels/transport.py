@@ -3,9 +3,7 @@
 import numpy as np
 
 from separatrix._numba import njit
-from separatrix.labels.thresholds import ROUNDING
-
-__all__ = ["first_offsets", "swept_offsets"]
+from separatrix.labels.sizes import ROUNDING
 
 # Samples that first offsets are found on, and how often where there are more.
 FLOW_SAMPLES = 20_000

@@ -1,13 +1,14 @@
-"""Linear boundaries between clusters, and the clusters of scores."""
+"""Linear boundaries between clusters, the model of most estimators."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from separatrix._sklearn import like, namespace_of
-
-__all__ = ["Boundaries", "decoded", "one_vs_rest_code", "pairwise_code"]
+from separatrix._sklearn import is_dask, like, namespace_of
+from separatrix.data.rows import beside, map_rows
+from separatrix.result import decoded
 
 
 def pairwise_code(n_clusters):
@@ -26,22 +27,28 @@ def one_vs_rest_code(n_clusters):
     return (2 * np.eye(n_clusters) - 1).astype(np.int8)
 
 
-def decoded(scores):
-    """Clusters or classes that go with scores: the sign of one column, the largest of several."""
-    xp, _ = namespace_of(scores)
-    labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
-    return xp.astype(labels, xp.int32)
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A cluster `leaf`, whose samples in the second of two clusters became the cluster `new`.
+
+    `members` are the samples that were split, `model` tells the two clusters apart.
+    """
+
+    leaf: int
+    new: int
+    members: np.ndarray
+    model: Any
 
 
 @dataclass(frozen=True)
 class Boundaries:
     """Hyperplanes, each with clusters on either side.
 
-    A sample's score for a cluster is its smallest margin to the boundaries that involve the
-    cluster, positive if it lies on the cluster's side of all of them; it belongs to the cluster
-    with the largest score. This one rule is the sign for two clusters, picks the winner of all
-    duels for pairwise boundaries, the largest value for one against rest, and the leaf of a tree
-    of splits.
+    With one boundary around each cluster, its value is the cluster's score. Otherwise a sample's
+    score for a cluster is its smallest margin to the boundaries that involve the cluster, positive
+    if it lies on the cluster's side of all of them. It belongs to the cluster with the largest
+    score: the sign for two clusters, the winner of all duels for pairwise boundaries, the leaf of
+    a tree of splits.
 
     Attributes
     ----------
@@ -51,16 +58,14 @@ class Boundaries:
         Offsets.
     code : ndarray of shape (n_boundaries, n_clusters)
         1 for clusters on the positive side, -1 on the negative one, 0 if not involved.
+    feature_map : KernelMap or None
+        What turns samples into the features that the boundaries live in.
     """
 
     coef: np.ndarray
     intercept: np.ndarray
     code: np.ndarray
-
-    @property
-    def n_clusters(self):
-        """Number of clusters told apart."""
-        return self.code.shape[1]
+    feature_map: Any = None
 
     @classmethod
     def of_steps(cls, steps, code):
@@ -69,25 +74,80 @@ class Boundaries:
         return cls(coef, np.array([step.offset for step in steps]), code)
 
     @classmethod
+    def one_vs_rest(cls, coef, intercept):
+        """One boundary around each cluster, of which the largest value wins; one for two."""
+        return cls(coef, intercept, one_vs_rest_code(max(2, len(coef))))
+
+    @classmethod
     def nearest(cls, centers):
         """Boundaries that give each sample the nearest of `centers`."""
-        code = pairwise_code(centers.shape[0])
-        coef = code @ centers
-        norms = np.einsum("ij,ij->i", centers, centers)
-        return cls(coef, -0.5 * (code @ norms), code)
+        intercept = -0.5 * np.square(centers).sum(axis=1)
+        if len(centers) == 2:
+            centers, intercept = np.diff(centers, axis=0), np.diff(intercept)
+        return cls.one_vs_rest(centers, intercept)
+
+    @classmethod
+    def of_splits(cls, splits, n_clusters, n_features):
+        """The tree of splits, each with the boundary of two clusters as its model.
+
+        Clusters that were never split off are involved in no boundary.
+        """
+        code = np.zeros((len(splits), n_clusters), np.int8)
+        for row, split in enumerate(splits):
+            # whatever tells the leaf from the others tells its new half from them too
+            code[:, split.new] = code[:, split.leaf]
+            code[row, [split.leaf, split.new]] = -1, 1
+        coef = np.array([split.model.coef[0] for split in splits]).reshape(-1, n_features)
+        intercept = np.array([split.model.intercept[0] for split in splits])
+        return cls(coef, intercept, code)
+
+    @classmethod
+    def of_one_cluster(cls, n_features):
+        """No boundary at all."""
+        return cls(np.zeros((0, n_features)), np.zeros(0), np.zeros((0, 1), np.int8))
+
+    @property
+    def n_clusters(self):
+        """Number of clusters told apart."""
+        return self.code.shape[1]
+
+    @property
+    def width(self):
+        """Numbers that the scores of a sample take on the way."""
+        return self.code.shape[0] + (0 if self.feature_map is None else self.feature_map.rank)
+
+    @property
+    def is_one_vs_rest(self):
+        """Whether there is one boundary around each cluster, in their order."""
+        return self.n_clusters > 2 and np.array_equal(self.code, one_vs_rest_code(self.n_clusters))
+
+    @property
+    def pairwise(self):
+        """Boundaries between all pairs of clusters that say the same as those around each."""
+        if not self.is_one_vs_rest:
+            return self
+        code = pairwise_code(self.n_clusters)
+        return replace(self, coef=code @ self.coef, intercept=code @ self.intercept, code=code)
 
     def shifted(self, origin):
         """Boundaries for samples from boundaries for samples less `origin`."""
         return replace(self, intercept=self.intercept - self.coef @ origin)
 
-    def decision(self, X):
+    def scores(self, X):
         """Scores of the rows of `X`: one column per cluster, or one value for two clusters."""
         xp, device = namespace_of(X)
         if self.n_clusters == 1:
             return xp.zeros(X.shape[0], dtype=X.dtype, device=device)
+        if self.feature_map is not None:
+            X = self.feature_map(X)
         if self.n_clusters == 2:
             return X @ like(self.coef[0], X) + float(self.intercept[0])
         margins = X @ like(self.coef.T, X) + like(self.intercept, X)
+        return margins if self.is_one_vs_rest else self._smallest_margins(margins)
+
+    def _smallest_margins(self, margins):
+        """Scores of clusters from the values of boundaries."""
+        xp, device = namespace_of(margins)
         # a sample on a boundary counts to its negative side, as for two clusters
         tiny = float(xp.finfo(margins.dtype).smallest_normal)
         margins = xp.where(margins == 0, -tiny, margins)
@@ -96,10 +156,10 @@ class Boundaries:
             involved = np.flatnonzero(side)
             if involved.size == 0:  # a cluster that was never split off; the first holds its place
                 score = 0.0 if cluster == 0 else -np.inf
-                scores.append(xp.full(X.shape[0], score, dtype=margins.dtype, device=device))
+                scores.append(xp.full(margins.shape[0], score, dtype=margins.dtype, device=device))
                 continue
-            signed = xp.take(margins, like(involved, X), axis=1) * like(
-                side[involved].astype(np.float64), X
+            signed = xp.take(margins, like(involved, margins), axis=1) * like(
+                side[involved].astype(np.float64), margins
             )
             scores.append(xp.min(signed, axis=1))
         return xp.stack(scores, axis=1)
@@ -109,13 +169,14 @@ class Boundaries:
 
         Passes over millions of labels are then cheap beside the product with `X`.
         """
-        xp, _ = namespace_of(X)
         if self.n_clusters == 2:
+            features = X if self.feature_map is None else self.feature_map(X)
             # s > -b says the same as s + b > 0, to the last bit, without another array
-            labels = X @ like(self.coef[0], X) > -float(self.intercept[0])
+            labels = features @ like(self.coef[0], features) > -float(self.intercept[0])
         else:
-            labels = decoded(self.decision(X))
-        return xp.astype(labels, xp.int8) if self.n_clusters < 128 else labels
+            labels = decoded(self.scores(X))
+        xp, _ = namespace_of(labels)
+        return xp.astype(labels, xp.int8 if self.n_clusters < 128 else xp.int32)
 
     def renumbered(self, order):
         """Boundaries for the numbering in which cluster i is what was cluster `order[i]`.
@@ -135,4 +196,36 @@ class Boundaries:
         rows = sorted(
             range(len(code)), key=lambda i: ((-abs(code[i])).tolist(), (-code[i]).tolist())
         )
-        return Boundaries((sign[:, None] * self.coef)[rows], intercept[rows], code[rows])
+        coef = (sign[:, None] * self.coef)[rows]
+        return replace(self, coef=coef, intercept=intercept[rows], code=code[rows])
+
+    def scores_of_rows(self, X):
+        """Scores of all rows, a chunk at a time, lazily for a dask array."""
+        if not is_dask(X):
+            return map_rows(self.scores, X, width=self.width)
+        from separatrix.data.dask_arrays import lazy_rows
+
+        n_columns = None if self.n_clusters <= 2 else self.n_clusters
+        return lazy_rows(self.scores, X, n_columns=n_columns, dtype=X.dtype)
+
+    def labels_of_rows(self, X):
+        """Clusters of all rows, in the same way."""
+        scores = self.scores_of_rows(X)
+        if not is_dask(X):
+            return decoded(scores)
+        dropped = () if scores.ndim == 1 else 1
+        return scores.map_blocks(decoded, drop_axis=dropped, dtype=np.int32)
+
+    def attributes(self, X):
+        """Fitted attributes of estimators, by name, as arrays beside `X`.
+
+        Coefficients are shown only where they belong to the features of the samples.
+        """
+        attributes = {
+            "_model": self,
+            "intercept_": beside(self.intercept, X),
+            "boundary_sides_": beside(self.code, X),
+        }
+        if self.feature_map is None:
+            attributes["coef_"] = beside(self.coef, X)
+        return attributes

@@ -1,26 +1,153 @@
 """Models on graphs: responses of the training samples, and of new ones."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from separatrix.models.boundaries import decoded
-from separatrix.similarity.quadratic_forms import Form
-from separatrix.similarity.spectra import LowSpectrum
+from separatrix.models.boundaries import Split
+from separatrix.result import Labelling, decoded
+from separatrix.similarity.quadratic_forms import Form, LowSpectrum
 
-__all__ = [
-    "HardSides",
-    "Posterior",
-    "Rotated",
-    "Split",
-    "Tree",
-    "TwoSided",
-    "extended",
-    "scores_of",
-    "signs_of",
-]
+# Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
+LEAST_GAP = 0.05
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel:
+    """Responses of training samples, and the rule that gives those of samples similar to them.
+
+    Attributes
+    ----------
+    graph : SimilarityGraph or GivenGraph or None
+        Similarities between samples; None for one cluster.
+    rule : object
+        Its `responses` are those of the training samples, and its `to_new(similarities)` gives
+        those of new ones: for two clusters positive in cluster 1, otherwise a column for each.
+    twins : ndarray of shape (n_samples,) or None
+        The first sample that equals each training sample, whose response it takes. None leaves
+        equal samples their own responses.
+    """
+
+    graph: Any
+    rule: Any
+    twins: np.ndarray | None = None
+
+    @classmethod
+    def of_one_cluster(cls, n_samples):
+        """All samples together."""
+        return cls(None, OneCluster(n_samples))
+
+    @property
+    def n_clusters(self):
+        """Number of clusters."""
+        return self.rule.n_clusters
+
+    @cached_property
+    def responses(self):
+        """Responses of the training samples."""
+        responses = self.rule.responses
+        return responses if self.twins is None else responses[self.twins]
+
+    def scores(self, X):
+        """Responses of samples."""
+        if self.n_clusters == 1:
+            return np.zeros(X.shape[0])
+        return extended(self.graph, X, self.responses, self.rule.to_new)
+
+    def labels(self, X):
+        """Clusters of samples: the sign of their response, or the largest of several."""
+        return decoded(self.scores(X))
+
+    def renumbered(self, order):
+        """The model whose cluster i was cluster `order[i]`."""
+        return replace(self, rule=self.rule.renumbered(order))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphProblem:
+    """Samples and the graph of their similarities.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix}
+        The samples.
+    graph : SimilarityGraph or GivenGraph
+        Their similarities.
+    form : Form
+        The matrix of the criterion, of the samples that are to be split.
+    joins_twins : bool
+        Whether equal samples take the response of the first of them.
+    """
+
+    X: Any
+    graph: Any
+    form: Form
+    joins_twins: bool = False
+    sample_weight = None
+
+    def completed(self, rule):
+        """The model of samples as users pass them."""
+        return GraphModel(self.graph, rule, self.graph.match(self.X) if self.joins_twins else None)
+
+    def labels_of(self, rule):
+        """Clusters of the samples."""
+        return decoded(self.completed(rule).responses)
+
+    def restricted(self, weights, rng):
+        """The problem of the samples of positive weight alone."""
+        return replace(self, form=self.form.restricted(np.flatnonzero(weights)))
+
+    @property
+    def varies(self):
+        """Whether any similarity ties the samples to each other."""
+        W = self.form.W
+        if W.shape[0] < 2 or self.form.name == "precomputed":
+            return W.shape[0] > 1
+        return bool(abs(W).sum() > abs(W.diagonal()).sum())
+
+    def joined(self, splits, n_clusters):
+        """The tree of repeated splits, and the labelling that it makes."""
+        tree = Tree(self.X.shape[0], n_clusters, splits)
+        return tree, Labelling(decoded(tree.responses), n_clusters)
+
+
+@dataclass(frozen=True, eq=False)
+class OneCluster:
+    """No rule at all."""
+
+    n_samples: int
+    n_clusters = 1
+    reg = np.nan
+
+    @property
+    def responses(self):
+        """All zero."""
+        return np.zeros(self.n_samples)
+
+
+def extended(graph, X, responses, to_new):
+    """Responses of samples: their own if they are known, else by `to_new` of their similarities.
+
+    Samples that are similar to none take the response of the nearest.
+    """
+    known = graph.match(X)
+    scores = responses[known]  # rows of new samples are overwritten
+    new = np.flatnonzero(known < 0)
+    if len(new):
+        similarities = graph.to_new(X[new])
+        scores[new] = to_new(similarities)
+        alone = new[np.asarray(similarities.sum(axis=1)).ravel() == 0]
+        if len(alone) and graph.has_samples:
+            scores[alone] = responses[graph.nearest(X[alone])]
+    return scores
+
+
+# --- the rules ----------------------------------------------------------------------------------
 
 
 def signs_of(responses):
@@ -28,42 +155,29 @@ def signs_of(responses):
     return np.where(responses > 0, 1.0, -1.0)
 
 
-# Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
-LEAST_GAP = 0.05
-
-
 @dataclass(frozen=True, eq=False)
-class TwoSided:
-    """Responses whose signs are the two clusters.
+class Signed:
+    """Two clusters by the signs of responses.
 
     Attributes
     ----------
     form : Form
         The matrix.
     h : ndarray of shape (n_samples,)
-        Responses.
-    eta, omega : float
-        Multipliers of their length and of their sum.
+        Responses of the training samples.
     reg : float
-        Weight of smoothness.
+        Weight of the regularisation.
     """
 
     form: Form
     h: np.ndarray
-    eta: float
-    omega: float
     reg: float
     n_clusters = 2
 
     @property
-    def scores(self):
+    def responses(self):
         """Responses of the training samples."""
         return self.h
-
-    @property
-    def objective(self):
-        """The criterion."""
-        return float(self.reg * self.h @ self.form.product(self.h) - 2 * np.abs(self.h).sum())
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
@@ -71,7 +185,28 @@ class TwoSided:
             return self
         # a response of exactly zero counts as negative and must not change sides
         turned = np.where(self.h == 0, np.finfo(np.float64).tiny, -self.h)
-        return replace(self, h=turned, omega=-self.omega)
+        return replace(self, h=turned, **self._turned())
+
+    def _turned(self):
+        """What else changes its sign with the responses."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSided(Signed):
+    """Responses whose signs are the two clusters.
+
+    Attributes
+    ----------
+    eta, omega : float
+        Multipliers of their length and of their sum.
+    """
+
+    eta: float
+    omega: float
+
+    def _turned(self):
+        return {"omega": -self.omega}
 
     def to_new(self, similarities):
         """Responses of new samples, from the optimality system of the training samples.
@@ -99,7 +234,7 @@ class Rotated:
         return self.A.shape[1]
 
     @cached_property
-    def scores(self):
+    def responses(self):
         """Responses of the training samples."""
         return self.low.vectors @ self.A
 
@@ -121,22 +256,12 @@ class Rotated:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """A cluster `leaf`, whose samples of positive response became the cluster `new`."""
-
-    leaf: int
-    new: int
-    members: np.ndarray
-    model: TwoSided
-
-
-@dataclass(frozen=True, eq=False)
 class Tree:
     """Repeated splits in two. A score is the least confident response on a cluster's branch."""
 
     n_samples: int
     n_clusters: int
-    splits: list
+    splits: list[Split]
     order: np.ndarray | None = None
 
     @property
@@ -145,11 +270,11 @@ class Tree:
         return self.splits[0].model.reg if self.splits else np.nan
 
     @cached_property
-    def scores(self):
+    def responses(self):
         """Scores of the training samples."""
 
         def response(split, rows):
-            return split.model.h[np.searchsorted(split.members, rows)]
+            return split.model.responses[np.searchsorted(split.members, rows)]
 
         return self._scored(self.n_samples, response)
 
@@ -183,47 +308,59 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False)
-class HardSides:
-    """Two clusters by the signs of scores, sums of the responses of similar samples.
+class HardSides(Signed):
+    """Two clusters by the signs of scores, sums of weighted similarities.
 
     Attributes
     ----------
-    form : Form
-        The matrix.
-    h : ndarray of shape (n_samples,)
-        Scores of the training samples.
-    responses : ndarray of shape (n_samples,)
-        Their responses: labels times alpha.
-    reg : float
-        Weight of similarities.
-    objective : float
-        Optimum of the program.
+    weights : ndarray of shape (n_samples,)
+        Weights of similarities to the training samples: labels times alpha.
     """
 
-    form: Form
-    h: np.ndarray
-    responses: np.ndarray
-    reg: float
-    objective: float
-    n_clusters = 2
+    weights: np.ndarray
 
-    @property
-    def scores(self):
-        """Scores of the training samples."""
-        return self.h
-
-    def renumbered(self, order):
-        """The model whose cluster i was cluster `order[i]`."""
-        if order[0] == 0:
-            return self
-        # a score of exactly zero counts as negative and must not change sides
-        turned = np.where(self.h == 0, np.finfo(np.float64).tiny, -self.h)
-        return replace(self, h=turned, responses=-self.responses)
+    def _turned(self):
+        return {"weights": -self.weights}
 
     def to_new(self, similarities):
         """Scores of new samples."""
         rows, _ = self.form.to_new(similarities)
-        return self.reg * np.asarray(rows @ self.responses).ravel()
+        return self.reg * np.asarray(rows @ self.weights).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Responses to known labels, one column per class against the rest; one column for two.
+
+    `eta` holds the multipliers of their length, `reg` the weight of smoothness.
+    """
+
+    form: Form
+    columns: np.ndarray
+    eta: np.ndarray
+    reg: float
+
+    @property
+    def n_clusters(self):
+        """Number of classes."""
+        return max(2, self.columns.shape[1])
+
+    @property
+    def responses(self):
+        """Responses of the training samples."""
+        return self._squeezed(self.columns)
+
+    def to_new(self, similarities):
+        """Responses of new samples that the known ones, held fixed, make optimal."""
+        rows, diagonal = self.form.to_new(similarities)
+        pull = -self.reg * np.asarray(rows @ self.columns)
+        return self._squeezed(pull / (self.reg * diagonal[:, None] - self.eta))
+
+    def _squeezed(self, columns):
+        return columns[:, 0] if columns.shape[1] == 1 else columns
+
+
+# --- probabilities ------------------------------------------------------------------------------
 
 
 def scores_of(probabilities):
@@ -246,23 +383,35 @@ class Posterior:
         Weights of the kernels at the training samples.
     probabilities : ndarray of shape (n_samples, n_clusters)
         Those of the training samples.
-    objective, information : float
-        Information as the kernel approximates it, and as estimated from samples and labels.
-    chosen : dict
-        Parameters of the kernel.
     """
 
     graph: Any
     coef: np.ndarray
     probabilities: np.ndarray
-    objective: float
-    information: float = np.nan
-    chosen: dict = field(default_factory=dict)
 
     @property
-    def labels(self):
-        """Most probable clusters of the training samples."""
-        return decoded(scores_of(self.probabilities))
+    def n_clusters(self):
+        """Number of clusters."""
+        return self.coef.shape[1]
+
+    @property
+    def responses(self):
+        """Scores of the training samples."""
+        return scores_of(self.probabilities)
+
+    def predict_proba(self, X):
+        """Probabilities of samples; for those far from all others, those of the nearest one."""
+        if self.n_clusters == 1:
+            return np.ones((X.shape[0], 1))
+        return extended(self.graph, X, self.probabilities, self.to_new)
+
+    def scores(self, X):
+        """Scores of samples that the most probable clusters have the largest of."""
+        return scores_of(self.predict_proba(X))
+
+    def labels(self, X):
+        """Most probable clusters of samples."""
+        return decoded(self.scores(X))
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
@@ -275,20 +424,3 @@ class Posterior:
         none = found.sum(axis=1) == 0
         found[none] = similarities[none] @ self.probabilities + np.finfo(np.float64).tiny
         return found / found.sum(axis=1, keepdims=True)
-
-
-def extended(graph, X, responses, to_new):
-    """Responses of samples: their own if they are known, else by `to_new` of their similarities.
-
-    Samples that are similar to none take the response of the nearest.
-    """
-    known = graph.match(X)
-    scores = responses[known]  # rows of new samples are overwritten
-    new = np.flatnonzero(known < 0)
-    if len(new):
-        similarities = graph.to_new(X[new])
-        scores[new] = to_new(similarities)
-        alone = new[np.asarray(similarities.sum(axis=1)).ravel() == 0]
-        if len(alone) and graph.has_samples:
-            scores[alone] = responses[graph.nearest(X[alone])]
-    return scores

@@ -1,11 +1,13 @@
-"""Starting labellings.
+"""Problems of samples of any number, and the labellings that solvers start from.
 
-A start is a rule, `Boundaries`, found on a sample of the rows and then applied to all of them in
-the first pass. The first start is deterministic and a function of the weighted data alone, so
-that a weight of two equals a repeated row; further restarts draw on the random state.
+A start is a rule, such as `Boundaries`, found on a sample of the rows and then applied to all of
+them in the first pass. The first start is deterministic and a function of the weighted data alone,
+so that a weight of two equals a repeated row; further restarts draw on the random state.
 """
 
 import warnings
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,13 +17,181 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
 from separatrix._sklearn import like, to_numpy
-from separatrix.data.sampling import sample_rows
+from separatrix.data.rows import beside, map_rows, sample_rows, sample_size
 from separatrix.models.boundaries import Boundaries
-from separatrix.similarity.bandwidths import distance_gamma
+from separatrix.result import Progress, Status
+from separatrix.similarity.kernels import Kernel, distance_gamma
 
-__all__ = ["kmeans_start", "random_start", "spectral_start"]
+LINEAR = Kernel()
 # Rows whose graph of similarities is cut.
 SPECTRAL_ROWS = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledProblem:
+    """Samples in the features that boundaries live in, and some rows to find starts on.
+
+    Attributes
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        Features, after the kernel map if there is one.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights, in the namespace of `X`.
+    rows, row_weight : ndarray or sparse matrix, and ndarray or None
+        Rows that starts are found on, and their weights.
+    kernel : Kernel
+        The kernel, with a number as `gamma`.
+    feature_map : KernelMap or None
+        What turned samples into the features.
+    links : Links or None
+        Links between the samples.
+    """
+
+    X: Any
+    sample_weight: Any
+    rows: Any
+    row_weight: Any
+    kernel: Kernel = LINEAR
+    feature_map: Any = None
+    links: Any = None
+
+    @property
+    def is_sampled(self):
+        """Whether `rows` are a sample and not all rows of positive weight."""
+        return self.start_space.shape[0] > sample_size(self.start_space.shape[0])
+
+    @property
+    def start_space(self):
+        """The samples as starts see them."""
+        return self.X
+
+    def labels_of(self, boundaries):
+        """Clusters of all samples."""
+        return map_rows(boundaries.labels, self.X, width=boundaries.width)
+
+    def completed(self, boundaries):
+        """Boundaries for samples as users pass them."""
+        return replace(boundaries, feature_map=self.feature_map)
+
+    def kmeans_start(self, n_clusters, *, rng, n_init):
+        """Rule of k-means on the rows; deterministic if `rng` is None."""
+        return kmeans_start(self.rows, self.row_weight, n_clusters, rng=rng, n_init=n_init)
+
+
+def drawn_rows(X, sample_weight, rng):
+    """Rows to find starts on, and their weights, as fields of a problem."""
+    size = sample_size(X.shape[0])
+    rows, row_weight = sample_rows(X, sample_weight, size=size, rng=rng)
+    return {"rows": rows, "row_weight": row_weight}
+
+
+# --- by name ------------------------------------------------------------------------------------
+
+
+def check_init(init, X, sample_weight, n_clusters):
+    """Refuse a start by labels, the parameter `init`, that does not fit the samples."""
+    if isinstance(init, str):
+        return
+    labels = np.asarray(init)
+    if labels.shape != (X.shape[0],):
+        raise ValueError(
+            f"init has shape {labels.shape} but X has {X.shape[0]} samples; pass one label "
+            "per sample."
+        )
+    allowed = np.arange(n_clusters)
+    weights = to_numpy(sample_weight)
+    weights = np.ones(len(labels)) if weights is None else weights
+    shares = [weights[labels == label].sum() / weights.sum() for label in allowed]
+    if not np.isin(labels, allowed).all() or min(shares) <= 1e-12:
+        raise ValueError(
+            f"init must use each label from 0 to n_clusters-1={n_clusters - 1}, and no "
+            f"other, on samples of positive weight; got {np.unique(labels)[:10]}."
+        )
+
+
+def start_of(init, problem, n_clusters, *, restart, rng, n_init=1):
+    """Start number `restart` of those that the parameter `init` names.
+
+    Parameters
+    ----------
+    init : str or array-like of shape (n_samples,)
+        "k-means", "random", "spectral", "scale-invariant" or labels from 0.
+    problem : SampledProblem
+        The data.
+    n_clusters : int
+        Number of clusters.
+    restart : int
+        Number of the start; the first one by k-means is deterministic.
+    rng : RandomState
+        What the others draw on.
+    n_init : int, default=1
+        How many runs from k-means++ the best is taken of, for further starts by k-means.
+
+    Returns
+    -------
+    start : array of shape (n_samples,) or object
+        Labels, or the rule whose `labels(X)` makes them of the rows of `start_space`.
+    """
+    seeds = rng if restart else None
+    if not isinstance(init, str):  # in a byte each if that will do
+        labels = np.asarray(init).astype(np.int8 if n_clusters < 128 else np.int32)
+        return beside(labels, problem.X)
+    if init == "random":
+        return random_start(problem.rows, n_clusters, rng)
+    if init == "spectral":
+        return spectral_start(problem.rows, problem.row_weight, n_clusters, rng)
+    if init == "scale-invariant":
+        return problem.scale_invariant_start(n_clusters, rng=seeds)
+    return problem.kmeans_start(n_clusters, rng=seeds, n_init=n_init)
+
+
+def labels_of_start(start, problem, n_clusters):
+    """Labels of all samples, from a start."""
+    if not hasattr(start, "labels"):
+        return start
+    return map_rows(start.labels, problem.start_space, width=n_clusters)
+
+
+def solve_from_start(
+    problem, solve, init, n_clusters, *, restart, progress, rng, n_init=1, resume=None
+):
+    """Solve from a start, or from what was found on a sample of the rows where these are many.
+
+    Iterations on the sample cost next to nothing and leave few for all the data.
+
+    Parameters
+    ----------
+    problem : SampledProblem
+        The data; its `sampled(rng)` is the problem of the sampled rows alone.
+    solve : callable
+        ``solve(problem, start, progress)`` returns a SolverResult.
+    init : str or array-like of shape (n_samples,)
+        The start, as for `start_of`. Labels of all samples are taken as they are.
+    n_clusters, restart, rng, n_init
+        As for `start_of`.
+    progress : Progress
+        Of the solution for all the data.
+    resume : callable, default=None
+        ``resume(rough)`` is the start that comes of the result on the sample; None takes its
+        model.
+
+    Returns
+    -------
+    result : SolverResult
+    """
+
+    def find(part):
+        return start_of(init, part, n_clusters, restart=restart, rng=rng, n_init=n_init)
+
+    if isinstance(init, str) and problem.is_sampled:
+        part = problem.sampled(rng)
+        rough = solve(part, find(part), Progress())
+        if rough.status is not Status.DEGENERATE:
+            return solve(problem, rough.model if resume is None else resume(rough), progress)
+    return solve(problem, find(problem), progress)
+
+
+# --- the starts ---------------------------------------------------------------------------------
 
 
 def _principal_direction(X, weights):

@@ -74,6 +74,26 @@ class AgreementDisplay:
         agreement = [[adjusted_rand_score(one, other) for other in columns] for one in columns]
         return cls(np.array(agreement), list(labels)).plot(ax, **kwargs)
 
+    @classmethod
+    def from_comparison(cls, comparison, *, ax=None, **kwargs):
+        """Draw the agreement between the candidates of a comparison.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare_clusterings` returns, or `candidates_` of `AutoClustering`.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to `imshow`.
+
+        Returns
+        -------
+        AgreementDisplay
+            The display, drawn.
+        """
+        return cls(comparison.agreement, comparison.names).plot(ax, **kwargs)
+
     def plot(self, ax=None, **kwargs):
         """Draw the heat map.
 

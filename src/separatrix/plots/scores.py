@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import to_numpy
-from separatrix.data.chunks import is_dask
+from separatrix._sklearn import is_dask, to_numpy
 from separatrix.plots.canvas import require
 
 __all__ = [

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils import check_array, get_tags
 
-from separatrix._sklearn import supported_floats
-from separatrix.data.chunks import beside, is_dask, map_rows
+from separatrix._sklearn import is_dask, supported_floats
+from separatrix.data.rows import beside, map_rows
 from separatrix.plots.canvas import chosen_rows, counted, feature_names
 from separatrix.plots.projection import plane_across
 from separatrix.plots.scores import dense, score_rule

@@ -98,14 +98,13 @@ class WeightsDisplay:
         if X is not None:
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(X).var_)
             weight_name = "weight × standard deviation"
-        if hasattr(estimator, "_boundaries"):
-            code = estimator._boundaries.code
-        else:  # a machine that tells each class from the rest
-            code = one_vs_rest_code(max(len(coef), 2))
+        # a machine of another library tells each class from the rest
+        rest = one_vs_rest_code(max(len(coef), 2))
+        sides_of = in_memory(getattr(estimator, "boundary_sides_", rest))[boundary]
         display = cls(
             weights,
             feature_names(estimator),
-            sides=tuple(np.flatnonzero(code[boundary] == side).tolist() for side in (-1, 1)),
+            sides=tuple(np.flatnonzero(sides_of == side).tolist() for side in (-1, 1)),
             max_features=max_features,
             weight_name=weight_name,
         )

@@ -9,9 +9,9 @@ import scipy
 import sklearn
 
 import separatrix
-from separatrix.labels.numbering import aligned
 from separatrix.report.evidence import Clustering, clustering_of, picture_of, samples_of
 from separatrix.report.markup import Markup, bar, filled, join, markup, table
+from separatrix.result import aligned
 from separatrix.selection.consensus import agreement_words
 from separatrix.selection.validity import chance_gap
 
@@ -23,13 +23,15 @@ MAX_VALUES = 4  # features whose values are told of a row
 HALVED_CLOUD = 2 / np.pi / 1.1
 MEASURES = {
     "agreement_": "mean agreement of families of methods",
-    "gap_": "gap between clusters, well above 1 if they lie apart",
+    "spacing_": "gap between clusters, well above 1 if they lie apart",
     "best_candidate_": "best single candidate",
     "separation_probability_": "separation probability, at the model's own reg",
     "objective_": "objective of the method",
-    "duality_gap_": "duality gap of the method",
+    "gap_": "proven distance from the optimum, as a share of the objective",
     "n_iter_": "iterations",
 }
+OF_SEVERAL = "spacing_", "gap_"  # what says nothing of one cluster
+LIMITS = "max_iter", "max_rounds", "max_steps"  # parameters that end a fit
 NO_FEATURES = Markup("<p>X holds similarities of samples: there are no features to show.</p>")
 NO_PAIR = Markup("<p>There are no two clusters to tell apart.</p>")
 
@@ -87,6 +89,7 @@ def clustering_page(estimator, X, feature_names, row_names, model_path):
         n_features=f"{n_features:,}",
         confidence=c.confidence is not None,
         objective=_is_known(getattr(c.model, "objective_", None)),
+        optimum=c.n_clusters > 1 and _is_known(getattr(c.model, "gap_", None)),
         candidates=_candidates(candidates) if _is_several(candidates) else None,
         curve=curve and _curve(curve),
         is_explained=is_explained,
@@ -120,9 +123,9 @@ def _summary(c):
         remark = "By this number there is no sign of two groups."
     n_fitted = len(c.model.labels_)
     n_seen = len(getattr(c.model, "sample_indices_", c.model.labels_))
-    gap, chance = getattr(c.model, "gap_", np.nan), chance_gap(n_seen, max(n_clusters, 1))
-    n_asked = getattr(c.model, "n_clusters", None)
-    n_iter, max_iter = (getattr(c.model, name, None) for name in ("n_iter_", "max_iter"))
+    gap, chance = getattr(c.model, "spacing_", np.nan), chance_gap(n_seen, max(n_clusters, 1))
+    n_asked, n_iter = (getattr(c.model, name, None) for name in ("n_clusters", "n_iter_"))
+    reached = [name for name in LIMITS if n_iter and n_iter == getattr(c.model, name, None)]
     return {
         "method": type(c.model).__name__,
         "n_rows": f"{n_rows:,}",
@@ -139,7 +142,7 @@ def _summary(c):
         "separation": None if c.separation is None else f"{c.separation:.2f}",
         "separation_remark": remark,
         "n_asked": isinstance(n_asked, int) and n_clusters < n_asked and n_asked,
-        "unfinished": n_iter is not None and n_iter == max_iter,
+        "unfinished": next(iter(reached), None),
         "moved": c.n_moved > 0 and _count(c.n_moved, "row"),
         "seen_all": n_seen == n_fitted == n_rows,
         "seen_some": n_seen < n_fitted == n_rows,
@@ -157,10 +160,9 @@ def _sizes(c):
 
 def _quality(c):
     """The numbers that the model has of itself, and those that any clustering has."""
-    found = {words: getattr(c.model, name, None) for name, words in MEASURES.items()}
+    names = [name for name in MEASURES if c.n_clusters > 1 or name not in OF_SEVERAL]
+    found = {MEASURES[name]: getattr(c.model, name, None) for name in names}
     found["separation score, at reg=0.1"] = c.separation
-    if c.n_clusters < 2:
-        del found[MEASURES["gap_"]]
     if c.confidence is not None:
         sure = _percent(np.mean(c.confidence >= 0.95))
         found["rows with a confidence of 0.95 or more"] = sure
@@ -230,6 +232,8 @@ def _making(samples, steps=()):
     features = _count(n_features, "feature") if n_features else "and their similarities"
     made["data"] = f"{_count(n_samples, 'row')}, {features}"
     made |= {f"step {name}": shorten(repr(step), 160) for name, step in steps[:-1]}
+    if steps and (short_name := separatrix._short_name(steps[-1][1])):
+        made["name on the command line"] = short_name
     tables = [table("Versions and data", ("what", list(made)), ("value", list(made.values())))]
     for _, step in steps[-1:]:
         names = sorted(step.get_params(deep=False))

@@ -2,10 +2,14 @@
 
 import numpy as np
 
-from separatrix.selection.candidates import default_candidates
-from separatrix.selection.comparison import compared
-from separatrix.selection.linkage import chained_labels
-from separatrix.selection.validity import chance_gap, gap_between, is_degenerate, links_of
+from separatrix.selection.candidates import compared, default_candidates
+from separatrix.selection.validity import (
+    chained_labels,
+    chance_gap,
+    gap_between,
+    is_degenerate,
+    links_of,
+)
 
 __all__ = ["choice_words", "plausible_numbers", "selection_curve"]
 # Samples and candidates that the number of clusters is chosen on.

@@ -1,14 +1,15 @@
-"""Similarity graphs of samples, found or given, and the similarities of new samples."""
+"""Similarity graphs of samples, found or given, and their Laplacians."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
 
-from separatrix.data.memory import check_fits_memory
+from separatrix.data.rows import check_fits_memory
 from separatrix.similarity.kernels import check_symmetric
 from separatrix.similarity.neighbors import (
     ApproximateSearch,
@@ -23,8 +24,6 @@ from separatrix.similarity.neighbors import (
     row_hashes,
     squared_norms,
 )
-
-__all__ = ["GivenGraph", "SimilarityGraph", "check_similarity", "similarity_graph"]
 
 AFFINITIES = ("rbf", "cosine", "local")
 GRAPHS = ("full", "union", "mutual")
@@ -186,6 +185,18 @@ class SimilarityGraph:
     sigma: Any
     known: KnownRows
     has_samples = True
+    is_matrix = False
+
+    @property
+    def gamma(self):
+        """Coefficient of the Gaussian similarity; nan for others."""
+        gamma = self.similarity.gamma
+        return np.nan if gamma is None else float(gamma)
+
+    @property
+    def n_isolated(self):
+        """Number of samples that no similarity tells anything about."""
+        return n_isolated(self.W)
 
     @property
     def own(self):
@@ -394,7 +405,9 @@ class GivenGraph:
     W: Any
     own: float
     known: KnownRows
+    is_matrix: bool = False
     has_samples = False
+    gamma = np.nan
 
     @classmethod
     def of_similarities(cls, X):
@@ -405,11 +418,17 @@ class GivenGraph:
     def of_matrix(cls, X):
         """Any symmetric matrix."""
         check_symmetric(X, parameter="matrix")
-        return cls._of(X, (0.5 * X + 0.5 * X.T).tocsr() if sp.issparse(X) else (X + X.T) / 2)
+        Q = (0.5 * X + 0.5 * X.T).tocsr() if sp.issparse(X) else (X + X.T) / 2
+        return cls._of(X, Q, is_matrix=True)
 
     @classmethod
-    def _of(cls, X, W):
-        return cls(W, float(W.diagonal().mean()), KnownRows.of(X))
+    def _of(cls, X, W, is_matrix=False):
+        return cls(W, float(W.diagonal().mean()), KnownRows.of(X), is_matrix)
+
+    @property
+    def n_isolated(self):
+        """Number of samples that no similarity tells anything about; none for a matrix Q."""
+        return 0 if self.is_matrix else n_isolated(self.W)
 
     def match(self, X):
         """For each row of `X`, the sample with the same row; -1 if there is none."""
@@ -418,3 +437,110 @@ class GivenGraph:
     def to_new(self, X):
         """The rows of new samples are given, too."""
         return X
+
+
+LAPLACIANS = ("unnormalized", "symmetric", "random-walk")
+
+
+def n_isolated(W):
+    """Number of samples that are similar to no other; not all of them."""
+    sums = np.asarray(W.sum(axis=1)).ravel() - W.diagonal()
+    isolated = int((sums <= 0).sum())
+    if isolated == W.shape[0]:
+        raise ValueError(
+            "all similarities between samples are zero, so nothing tells them apart; decrease "
+            "gamma, increase n_neighbors or use another affinity."
+        )
+    return isolated
+
+
+def degrees(W):
+    """Degrees of the nodes of a graph: the sums of the rows of `W`, diagonal included."""
+    return np.asarray(W.sum(axis=1)).ravel()
+
+
+def laplacian(W, kind):
+    """Laplacian of a graph, with D the diagonal matrix of its degrees.
+
+    Parameters
+    ----------
+    W : ndarray or CSR of shape (n_nodes, n_nodes)
+        Symmetric, nonnegative similarities. The diagonal counts in the degrees.
+    kind : {"unnormalized", "symmetric", "random-walk"}
+        D - W, or I - D^(-1/2) W D^(-1/2), or I - D^(-1) W.
+
+    Returns
+    -------
+    L : ndarray or CSR of shape (n_nodes, n_nodes)
+        Its eigenvalue zero is as often repeated as the graph has components [3]_. So that a node
+        without similarities counts as one, its row and column are zero.
+    """
+    if kind not in LAPLACIANS:
+        raise ValueError(f"kind={kind!r} is none of {LAPLACIANS}.")
+    degree = degrees(W)
+    if kind == "unnormalized":
+        return _diagonal_less(degree, W, np.ones_like(degree), np.ones_like(degree))
+    linked = degree > 0
+    inverse = np.zeros_like(degree)
+    inverse[linked] = degree[linked] ** (-0.5 if kind == "symmetric" else -1.0)
+    other = inverse if kind == "symmetric" else np.ones_like(degree)
+    return _diagonal_less(linked.astype(np.float64), W, inverse, other)
+
+
+def _diagonal_less(diagonal, W, left, right):
+    """diag(diagonal) - diag(left) W diag(right), exactly symmetric if `left` is `right`."""
+    if sp.issparse(W):
+        W = sp.coo_array(W)
+        entries = (left[W.row] * right[W.col]) * W.data
+        scaled = sp.csr_array((entries, (W.row, W.col)), W.shape)
+        L = (sp.diags_array(diagonal, format="csr") - scaled).tocsr()
+        L.sort_indices()
+        return L
+    L = np.multiply.outer(left, right)
+    L *= W
+    np.subtract(0.0, L, out=L)
+    L[np.diag_indices_from(L)] += diagonal
+    return L
+
+
+def components(W):
+    """Connected components of a graph; similarities above zero connect.
+
+    Parameters
+    ----------
+    W : ndarray or CSR of shape (n_nodes, n_nodes)
+        Symmetric, nonnegative similarities.
+
+    Returns
+    -------
+    n_components : int
+        Number of components.
+    labels : ndarray of int, shape (n_nodes,)
+        Component of each node.
+    """
+    linked = W > 0
+    if not sp.issparse(W) and linked.all():  # no need of a sparse matrix larger than W
+        return 1, np.zeros(W.shape[0], dtype=np.int32)
+    return connected_components(sp.csr_array(linked), directed=False)
+
+
+# Weight of the links that join the components of a graph, as a share of its mean degree.
+BRIDGE = 1e-6
+
+
+def joined_components(W):
+    """Graph whose components, if there are several, are joined to the largest by weak links."""
+    n_components, labels = components(W)
+    if n_components == 1:
+        return W
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    largest = np.bincount(labels).argmax()
+    # the node of largest degree of each component, the last in order of degree
+    hubs = np.empty(n_components, dtype=np.intp)
+    order = np.argsort(degree, kind="stable")
+    hubs[labels[order]] = order
+    others = hubs[np.arange(n_components) != largest]
+    center = np.full(len(others), hubs[largest])
+    weights = np.full(len(others), BRIDGE * degree.mean())
+    links = sp.coo_array((weights, (others, center)), W.shape)
+    return (W + links + links.T).tocsr()

@@ -1,49 +1,393 @@
-"""Kernels: their matrices, and features of low rank so that linear methods serve them."""
+"""Kernels: their widths, their matrices, and low-rank features that linear methods work on."""
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn import config_context
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
-from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix._sklearn import is_dask, like, namespace_of, one_blas_thread, to_numpy
+from separatrix.data.rows import check_fits_memory, features_of, sample_rows
 
-__all__ = [
-    "KernelMap",
-    "centred_kernel",
-    "check_symmetric",
-    "double_centred",
-    "fit_kernel_map",
-    "kernel_matrix",
-    "mean_of",
-    "normals_of",
-    "pivoted_cholesky",
-]
+# Rows whose distances to each other tell a typical one.
+DISTANCE_ROWS = 2_000
+# Rows that the features of a kernel are spanned by are chosen from so many at most.
+LANDMARK_ROWS = 20_000
+# Negative eigenvalues, as a share of the largest diagonal entry, that rounding may explain.
+INDEFINITE = 1e-6
+# Traits of the kernels that have a name.
+HAVE_GAMMA = {"rbf", "poly", "sigmoid", "laplacian", "chi2"}
+HAVE_UNIT_DIAGONAL = {"rbf", "laplacian", "cosine"}
+ARE_POSITIVE = {"linear", "rbf", "laplacian", "cosine", "chi2"}
 
 
-def origin_of(X, kernel):
-    """Point to subtract from samples: far from the origin, distances would lose their digits.
+# --- the kernel ---------------------------------------------------------------------------------
 
-    Zero for kernels of other things than distances, and for sparse samples, which have to stay
-    sparse.
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters.
+
+    Attributes
+    ----------
+    name : str or callable
+        A name of scikit-learn's `pairwise_kernels`, "precomputed", or a function of two samples.
+    gamma : float, str or tuple
+        Kernel coefficient, or the rule for it until `resolved`.
+    degree, coef0 : float
+        Degree of the polynomial kernel, constant of the polynomial and the sigmoid kernel.
     """
-    return X.mean(axis=0) if kernel == "rbf" and not sp.issparse(X) else 0.0
+
+    name: Any = "linear"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 1
+
+    @classmethod
+    def of(cls, estimator):
+        """The kernel that the parameters of an estimator ask for: linear if it has none."""
+        params = estimator.get_params(deep=False)
+        if "kernel" not in params:
+            return cls()
+        return cls(*(params[name] for name in ("kernel", "gamma", "degree", "coef0")))
+
+    @property
+    def is_linear(self):
+        """Whether boundaries have normals in the space of the samples."""
+        return isinstance(self.name, str) and self.name == "linear"
+
+    @property
+    def is_precomputed(self):
+        """Whether X holds kernel values."""
+        return isinstance(self.name, str) and self.name == "precomputed"
+
+    @property
+    def has_gamma(self):
+        """Whether the kernel has a coefficient."""
+        return isinstance(self.name, str) and self.name in HAVE_GAMMA
+
+    @property
+    def has_unit_diagonal(self):
+        """Whether every sample has the kernel value one with itself."""
+        return isinstance(self.name, str) and self.name in HAVE_UNIT_DIAGONAL
+
+    @property
+    def is_positive(self):
+        """Whether the matrix is certain to have no negative eigenvalues."""
+        if callable(self.name):
+            return False
+        if self.name == "poly":
+            return self.coef0 >= 0 and self.degree % 1 == 0
+        return self.name in ARE_POSITIVE
+
+    @property
+    def params(self):
+        """Parameters by the names of scikit-learn."""
+        if not self.has_gamma:
+            return {}
+        return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+
+    @property
+    def coefficient(self):
+        """The coefficient as a number; nan for kernels without one."""
+        return float(self.gamma) if self.has_gamma else np.nan
+
+    def resolved(self, rows, weights=None):
+        """The kernel with a number as `gamma`, by its rule for these rows."""
+        if not self.has_gamma:
+            return self
+        return replace(self, gamma=resolved_gamma(self.gamma, rows, weights))
+
+    def describe(self, tags):
+        """Tell scikit-learn what kind of X goes with the kernel."""
+        tags.input_tags.pairwise = self.is_precomputed
+        tags.input_tags.sparse = not self.is_precomputed
+        tags.array_api_support = self.is_linear
+        return tags
+
+    def check_samples(self, X):
+        """Refuse what is no kernel matrix where X should be one, before any work on it."""
+        if not self.is_precomputed:
+            return
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "kernel='precomputed' needs X to be the square matrix of kernel values between "
+                f"the samples, got shape {X.shape}; pass kernel='linear' for a feature matrix."
+            )
+        if sp.issparse(X) or is_dask(X):
+            raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
+        check_symmetric(to_numpy(X), parameter="kernel")
+
+    def values(self, X, Y):
+        """Kernel of the rows of `X` and of `Y`, in their array namespace."""
+        values = pairwise_kernels(X, Y, metric=self.name, filter_params=True, **self.params)
+        xp, _ = namespace_of(values)
+        if not bool(xp.isfinite(xp.sum(values))):
+            raise ValueError(
+                f"kernel={self.name!r} has values that are not finite for samples of X; check the "
+                "kernel's parameters, or scale X down."
+            )
+        return values
+
+    def matrix(self, rows, *, remedy):
+        """Kernel matrix of NumPy or sparse rows, which must fit into memory and be a kernel's.
+
+        For the linear kernel rows are centred, since boundaries without offset pass through the
+        origin. `remedy` says what to do where memory is short.
+        """
+        check_fits_memory(rows.shape[0], remedy=remedy)
+        if self.is_precomputed:
+            K = rows
+        elif self.is_linear:
+            K = centred_kernel(rows)
+        else:
+            origin = self.origin_of(rows)
+            rows = rows - origin if np.ndim(origin) else rows
+            K = self.values(rows, rows)
+        K = np.array(K, dtype=np.float64)
+        self.check_positive(K, rows)
+        return K
+
+    def check_positive(self, K, rows):
+        """Refuse a matrix of the kernel of `rows` with clearly negative eigenvalues."""
+        if self.is_positive:
+            return
+        if callable(self.name):
+            self._check_symmetric(rows[:32])
+        largest = np.abs(np.diag(K)).max()
+        if not _is_definite(K, INDEFINITE * max(largest, np.finfo(np.float64).tiny)):
+            raise indefinite_kernel(-INDEFINITE * largest, largest)
+
+    def _check_symmetric(self, rows):
+        """Refuse a callable that is no kernel, as a few samples tell."""
+        K = self.values(rows, rows.copy())  # of one and the same array only half is computed
+        difference, scale = np.abs(K - K.T).max(), np.abs(K).max()
+        if difference > INDEFINITE * scale:
+            raise ValueError(
+                f"kernel={self.name!r} is not symmetric: its values change by {difference:.3g} "
+                f"when two samples change places, where the largest is {scale:.3g}. Use a valid "
+                "kernel."
+            )
+
+    def origin_of(self, rows):
+        """Point to subtract from samples: far from the origin, distances would lose their digits.
+
+        Zero for kernels of other things than distances, and for sparse samples, which have to
+        stay sparse.
+        """
+        centres = isinstance(self.name, str) and self.name == "rbf" and not sp.issparse(rows)
+        return rows.mean(axis=0) if centres else 0.0
+
+    def at(self, rows):
+        """The map to kernel values at all `rows`, to columns of the matrix if precomputed."""
+        if self.is_precomputed:
+            return KernelMap(self, np.arange(rows.shape[0]))
+        origin = self.origin_of(rows)
+        return KernelMap(self, rows - origin if np.ndim(origin) else rows, origin=origin)
+
+    def low_rank_map(self, rows, *, max_rank, tol=1e-6, complete=False):
+        """Map to features whose inner products are the kernel, by pivoted Cholesky decomposition.
+
+        Parameters
+        ----------
+        rows : ndarray or sparse matrix of shape (n_rows, n_features)
+            Rows to choose landmarks from; all columns of it if the kernel is precomputed.
+        max_rank : int
+            Most features.
+        tol : float, default=1e-6
+            Largest relative error of the diagonal that is left.
+        complete : bool, default=False
+            Return None if `max_rank` features are not enough for `tol`, found out early.
+
+        Returns
+        -------
+        kernel_map : KernelMap or None
+        """
+        origin, limits = 0.0, {"max_rank": max_rank, "tol": tol, "complete": complete}
+        if self.is_precomputed:
+            found = pivoted_cholesky(np.diag(rows), lambda i: rows[:, i], **limits)
+        else:
+            origin = self.origin_of(rows)
+            rows = rows - origin if np.ndim(origin) else rows
+            # the samples were validated before: once is enough
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                found = pivoted_cholesky(
+                    self._diagonal(rows),
+                    lambda i: to_numpy(self.values(rows, rows[[i]]))[:, 0],
+                    **limits,
+                )
+        if found is None:
+            return None
+        L, pivots = found
+        projection = solve_triangular(L[pivots], np.eye(len(pivots)), lower=True).T
+        return KernelMap(self, pivots if self.is_precomputed else rows[pivots], projection, origin)
+
+    def _diagonal(self, rows):
+        if self.has_unit_diagonal and self.name != "cosine":  # which is zero for a zero row
+            return np.ones(rows.shape[0])
+        blocks = (rows[i : i + 64] for i in range(0, rows.shape[0], 64))
+        return np.concatenate([np.diag(to_numpy(self.values(block, block))) for block in blocks])
+
+    def features(self, X, sample_weight, *, n_components, rng):
+        """Features of all samples, with the kernel resolved and the map that makes them.
+
+        X itself, and no map, for the linear kernel. Otherwise at most `n_components` features,
+        spanned by some of at most 20,000 samples.
+
+        Returns
+        -------
+        features : {array, sparse matrix, dask array}
+            Lazy for a dask array.
+        kernel : Kernel
+            The kernel with a number as `gamma`.
+        feature_map : KernelMap or None
+            The map of samples to the features.
+        """
+        self.check_samples(X)
+        if self.is_linear:
+            return X, self, None
+        if self.is_precomputed:
+            kernel, rows = self, to_numpy(X)
+        else:
+            rows, weights = sample_rows(X, sample_weight, size=LANDMARK_ROWS, rng=rng)
+            kernel = self.resolved(rows, weights)
+        feature_map = kernel.low_rank_map(rows, max_rank=n_components).checked()
+        return features_of(X, feature_map), kernel, feature_map
 
 
-def kernel_matrix(X, Y, *, kernel, params):
-    """Kernel of the rows of `X` and of `Y`, by the names of scikit-learn."""
-    values = pairwise_kernels(X, Y, metric=kernel, filter_params=True, **params)
-    xp, _ = namespace_of(values)
-    if not bool(xp.isfinite(xp.sum(values))):
+@dataclass(frozen=True)
+class KernelMap:
+    """Map of samples to features whose inner products are the kernel, up to its rank.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    landmarks : array of shape (rank, n_features), or of (rank,) indices if precomputed
+        Samples that span the features, less the origin.
+    projection : ndarray of shape (rank, rank) or None
+        Features are kernel values at the landmarks times this, or the kernel values themselves.
+    origin : float or ndarray of shape (n_features,)
+        What is subtracted from samples.
+    """
+
+    kernel: Kernel
+    landmarks: Any
+    projection: np.ndarray | None = None
+    origin: Any = 0.0
+
+    @property
+    def rank(self):
+        """Number of features."""
+        return self.landmarks.shape[0]
+
+    def checked(self):
+        """Return self, but refuse a kernel that is zero for all samples."""
+        if self.rank == 0:
+            raise ValueError(
+                f"kernel={self.kernel.name!r} is zero for all samples of X, so nothing tells them "
+                "apart; check X or use another kernel."
+            )
+        return self
+
+    def values(self, X):
+        """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
+        if self.kernel.is_precomputed:
+            return X[:, self.landmarks]
+        landmarks = self.landmarks if sp.issparse(self.landmarks) else like(self.landmarks, X)
+        if np.ndim(self.origin):
+            X = X - like(self.origin, X)
+        return self.kernel.values(X, landmarks)
+
+    def to_normals(self, coef):
+        """Weights of the samples' own features from weights of a linear kernel's features."""
+        return self.landmarks.T @ (self.projection @ coef)
+
+    def __call__(self, X):
+        """Features of the rows of `X`, in its array namespace."""
+        values = self.values(X)
+        if self.projection is None:
+            return values
+        return values @ like(self.projection.astype(values.dtype), values)
+
+
+# --- its width ----------------------------------------------------------------------------------
+
+
+def resolved_gamma(gamma, rows, weights):
+    """The parameter `gamma`, a number or the rule for one, as a number."""
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            return scale_gamma(rows, weights)
+        gamma = (gamma, 1.0)
+    if not isinstance(gamma, tuple):
+        return gamma
+    known = len(gamma) == 2 and gamma[0] in ("mean", "median")
+    if not (known and isinstance(gamma[1], Real) and float(gamma[1]) > 0):
         raise ValueError(
-            f"kernel={kernel!r} has values that are not finite for samples of X; check the "
-            "kernel's parameters, or scale X down."
+            f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
+            "('mean', 0.5) or ('median', 1.0)."
         )
-    return values
+    # the width of a kernel is no place for chance: the same rows are drawn each time
+    rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=np.random.RandomState(0))
+    return distance_gamma(rows, weights, rule=gamma[0], multiple=float(gamma[1]))
+
+
+def scale_gamma(X, weights=None):
+    """Kernel coefficient 1 / (n_features * variance of X), as scikit-learn's SVC has it."""
+    if not sp.issparse(X):  # far from the origin, squares would swallow the differences
+        X = X - X.mean()
+    squares = X.multiply(X) if sp.issparse(X) else X * X
+    mean, square = (
+        np.average(np.asarray(values.mean(axis=1)).ravel(), weights=weights)
+        for values in (X, squares)
+    )
+    variance = square - mean**2
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
+    """Kernel coefficient 1 / sigma**2, with a multiple of a typical distance as the width sigma.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Samples; all their distances are computed.
+    weights : ndarray of shape (n_samples,), default=None
+        Their weights.
+    rule : {"mean", "median"}, default="mean"
+        Which distance of two samples is typical. A sample is no pair with itself.
+    multiple : float, default=1.0
+        Multiple of it.
+
+    Returns
+    -------
+    gamma : float
+    """
+    distances = euclidean_distances(X if sp.issparse(X) else X - X.mean(axis=0))
+    if weights is None and rule == "mean" and len(distances) > 1:
+        typical = distances.sum() / (len(distances) * (len(distances) - 1))
+        return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+    weights = np.ones(len(distances)) if weights is None else weights
+    pairs = np.outer(weights, weights)
+    # a sample of weight two is two equal samples, which make pairs at distance zero
+    pairs[np.diag_indices_from(pairs)] = np.maximum(weights**2 - weights, 0.0)
+    if not (pairs > 0).any():
+        return 1.0
+    if rule == "mean":
+        typical = np.average(distances, weights=pairs)
+    else:
+        order = np.argsort(distances, axis=None)
+        below = np.cumsum(pairs.ravel()[order])
+        typical = distances.ravel()[order[np.searchsorted(below, 0.5 * below[-1])]]
+    return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+
+
+# --- its matrix ---------------------------------------------------------------------------------
 
 
 def check_symmetric(X, *, parameter):
@@ -57,10 +401,61 @@ def check_symmetric(X, *, parameter):
         )
 
 
+def constant_to_kernel():
+    """The error that samples do not differ in the space of a kernel."""
+    return ValueError(
+        "X is constant to the kernel: its samples do not differ beyond rounding in the kernel's "
+        "space, so no boundary can separate clusters. Check that X holds the features; if they "
+        "differ little, scale them up or use a larger gamma."
+    )
+
+
+def indefinite_kernel(lowest, largest):
+    """The error that a kernel has clearly negative eigenvalues."""
+    return ValueError(
+        "kernel is not positive semidefinite: its quadratic form falls to "
+        f"{lowest:.3g} or less, where its largest diagonal entry is {largest:.3g}. Use a valid "
+        "kernel, such as 'rbf'."
+    )
+
+
+@one_blas_thread
+def _is_definite(K, lift):
+    """Whether K plus a multiple of the identity matrix is positive definite."""
+    H = K.copy().T  # symmetric, and in the order that LAPACK works in
+    H[np.diag_indices(len(K))] += lift
+    try:
+        cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
+
+
 def double_centred(K):
     """Inner products of samples less their mean, from those of samples: rows that sum to zero."""
     means = K.mean(axis=1)
     return K - means[:, None] - means + means.mean()
+
+
+def mean_of(rows):
+    """Mean of dense or sparse rows."""
+    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+
+
+def centred_kernel(rows):
+    """Inner products of rows less their mean, which sparse rows are not made dense for."""
+    if not sp.issparse(rows):
+        rows = rows - mean_of(rows)
+        return rows @ rows.T
+    return double_centred((rows @ rows.T).toarray())
+
+
+def normals_of(rows, multipliers):
+    """Weights of features from multipliers of the rows less their mean; one row each."""
+    mean = mean_of(rows)
+    if sp.issparse(rows):
+        return np.asarray(rows.T @ multipliers - np.outer(mean, multipliers.sum(axis=0))).T
+    return ((rows - mean).T @ multipliers).T
 
 
 def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
@@ -97,12 +492,8 @@ def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
     L = np.zeros((len(residual), min(max_rank, len(residual))))
     pivots: list[int] = []
     for rank in range(L.shape[1]):
-        if residual.min() < -1e-6 * scale:
-            raise ValueError(
-                "kernel is not positive semidefinite: after "
-                f"{rank} pivots a diagonal entry is {residual.min():.3g}, where the kernel's "
-                f"largest is {scale:.3g}. Use a valid kernel."
-            )
+        if residual.min() < -INDEFINITE * scale:
+            raise indefinite_kernel(residual.min(), scale)
         pivot = int(residual.argmax())
         if residual[pivot] <= tol * scale:
             return L[:, :rank], np.array(pivots, dtype=np.intp)
@@ -114,131 +505,3 @@ def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
     if complete and residual.max() > tol * scale:
         return None
     return L, np.array(pivots, dtype=np.intp)
-
-
-@dataclass(frozen=True)
-class KernelMap:
-    """Map of samples to features whose inner products are the kernel, up to its rank.
-
-    Attributes
-    ----------
-    kernel : str or callable
-        Kernel, by the names of scikit-learn.
-    params : dict
-        Its parameters.
-    landmarks : array of shape (rank, n_features), or of (rank,) indices if precomputed
-        Samples that span the features, less the origin.
-    projection : ndarray of shape (rank, rank) or None
-        Features are kernel values at the landmarks times this, or the kernel values themselves.
-    origin : float or ndarray of shape (n_features,)
-        What is subtracted from samples.
-    """
-
-    kernel: Any
-    params: dict
-    landmarks: Any
-    projection: np.ndarray | None = None
-    origin: Any = 0.0
-
-    @classmethod
-    def of(cls, X, *, kernel, params):
-        """The map to kernel values at all rows of `X`, the kernel matrix if precomputed."""
-        if kernel == "precomputed":
-            return cls(kernel, params, np.arange(X.shape[0]))
-        origin = origin_of(X, kernel)
-        return cls(kernel, params, X - origin if np.ndim(origin) else X, origin=origin)
-
-    @property
-    def rank(self):
-        """Number of features."""
-        return self.landmarks.shape[0]
-
-    def values(self, X):
-        """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
-        if self.kernel == "precomputed":
-            return X[:, self.landmarks]
-        landmarks = self.landmarks if sp.issparse(self.landmarks) else like(self.landmarks, X)
-        if np.ndim(self.origin):
-            X = X - like(self.origin, X)
-        return kernel_matrix(X, landmarks, kernel=self.kernel, params=self.params)
-
-    def to_normals(self, coef):
-        """Weights of the samples' own features from weights of a linear kernel's features."""
-        return self.landmarks.T @ (self.projection @ coef)
-
-    def __call__(self, X):
-        """Features of the rows of `X`, in its array namespace."""
-        values = self.values(X)
-        if self.projection is None:
-            return values
-        return values @ like(self.projection.astype(values.dtype), values)
-
-
-def fit_kernel_map(sample, *, kernel, params, max_rank, tol=1e-6, complete=False):
-    """Landmarks among the rows of `sample` by pivoted Cholesky decomposition of its kernel.
-
-    Parameters
-    ----------
-    sample : ndarray or sparse matrix of shape (n_rows, n_features)
-        Rows to choose landmarks from; all columns of it if the kernel is precomputed.
-    kernel : str or callable
-        Kernel, by the names of scikit-learn's `pairwise_kernels`, or "precomputed".
-    params : dict
-        Parameters of the kernel.
-    max_rank : int
-        Most features.
-    tol : float, default=1e-6
-        Largest relative error of the diagonal that is left.
-    complete : bool, default=False
-        Return None if `max_rank` features are not enough for `tol`, found out early.
-
-    Returns
-    -------
-    kernel_map : KernelMap or None
-    """
-    origin = 0.0
-    factor = partial(pivoted_cholesky, max_rank=max_rank, tol=tol, complete=complete)
-    if kernel == "precomputed":
-        found = factor(np.diag(sample), lambda i: sample[:, i])
-    else:
-        origin = origin_of(sample, kernel)
-        sample = sample - origin if np.ndim(origin) else sample
-
-        def values(rows, columns):
-            return to_numpy(kernel_matrix(rows, columns, kernel=kernel, params=params))
-
-        # the samples were validated before: once is enough
-        with config_context(assume_finite=True, skip_parameter_validation=True):
-            if kernel in ("rbf", "laplacian"):
-                diagonal = np.ones(sample.shape[0])
-            else:
-                blocks = (sample[i : i + 64] for i in range(0, sample.shape[0], 64))
-                diagonal = np.concatenate([np.diag(values(block, block)) for block in blocks])
-            found = factor(diagonal, lambda i: values(sample, sample[[i]])[:, 0])
-    if found is None:
-        return None
-    L, pivots = found
-    projection = solve_triangular(L[pivots], np.eye(len(pivots)), lower=True).T
-    landmarks = pivots if kernel == "precomputed" else sample[pivots]
-    return KernelMap(kernel, params, landmarks, projection, origin)
-
-
-def mean_of(rows):
-    """Mean of dense or sparse rows."""
-    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-
-
-def centred_kernel(rows):
-    """Inner products of rows less their mean, which sparse rows are not made dense for."""
-    if not sp.issparse(rows):
-        rows = rows - mean_of(rows)
-        return rows @ rows.T
-    return double_centred((rows @ rows.T).toarray())
-
-
-def normals_of(rows, multipliers):
-    """Weights of features from multipliers of the rows less their mean; one row each."""
-    mean = mean_of(rows)
-    if sp.issparse(rows):
-        return np.asarray(rows.T @ multipliers - np.outer(mean, multipliers.sum(axis=0))).T
-    return ((rows - mean).T @ multipliers).T

@@ -37,8 +37,6 @@ from scipy.linalg.blas import daxpy
 from separatrix._numba import njit
 from separatrix._sklearn import one_blas_thread
 
-__all__ = ["GraphHierarchy"]
-
 MAX_COARSEST = 400  # nodes of the last graph: its eigendecomposition takes hundredths of a second
 STRONG = 0.25  # edges at least this strong, relative to the strongest of both ends, can merge
 INNER_REDUCTION = 0.25  # of the residual, which makes a second inner step unnecessary
@@ -228,9 +226,7 @@ def _multiply(
 
 @njit
 def _sweep_down(
-    indptr,  # IN
-    indices,  # IN
-    weights,  # IN
+    rows,  # IN, where rows begin, columns and weights
     diagonal,  # IN
     right,  # IN
     aggregates,  # IN
@@ -242,6 +238,7 @@ def _sweep_down(
     A row takes part only with its entries left of the diagonal: when node i changes, its later
     neighbours have not been visited, and the residual of its earlier ones is what i adds.
     """
+    indptr, indices, weights = rows
     for i in range(len(z)):
         total = right[i]
         end = indptr[i]
@@ -255,9 +252,7 @@ def _sweep_down(
 
 @njit
 def _sweep_up(
-    indptr,  # IN
-    indices,  # IN
-    weights,  # IN
+    rows,  # IN, where rows begin, columns and weights
     diagonal,  # IN
     right,  # IN
     aggregates,  # IN
@@ -270,6 +265,7 @@ def _sweep_up(
     When node i changes, the equations of its later neighbours hold, and are violated by what the
     change adds to them.
     """
+    indptr, indices, weights = rows
     n_nodes = len(z)
     for i in range(n_nodes):
         z[i] += coarse[aggregates[i]]
@@ -409,9 +405,9 @@ class _Cycle:
             return self._last_vectors @ coefficients, right.copy()
         z, image = np.empty(graph.n_nodes), np.empty(graph.n_nodes)
         coarse_right = np.zeros(graph.n_aggregates)
-        _sweep_down(*graph.rows, diagonal, right, graph.aggregates, z, coarse_right)
+        _sweep_down(graph.rows, diagonal, right, graph.aggregates, z, coarse_right)
         coarse = self._solve_coarse(coarse_right, depth + 1)
-        _sweep_up(*graph.rows, diagonal, right, graph.aggregates, coarse, z, image)
+        _sweep_up(graph.rows, diagonal, right, graph.aggregates, coarse, z, image)
         daxpy(graph.masses, image, a=-graph.centre(z) * self.shift)
         return z, image
 

@@ -9,21 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from separatrix._numba import njit, prange
-from separatrix.data.chunks import CHUNK_SIZE
-
-__all__ = [
-    "ApproximateSearch",
-    "ExactSearch",
-    "KnownRows",
-    "distance_blocks",
-    "last_distances",
-    "nearest_pairs",
-    "others_in",
-    "pair_distances",
-    "pair_products",
-    "row_hashes",
-    "squared_norms",
-]
+from separatrix.data.rows import CHUNK_SIZE
 
 # Squared distances below this part of the squared norms have lost six digits to cancellation.
 CANCELLED = 1e-6

@@ -1,23 +1,22 @@
-"""From two clusters to k by repeated splits."""
+"""From two clusters to k by repeated splits in two."""
 
 import numpy as np
 
 from separatrix._sklearn import to_numpy
-from separatrix.models.boundaries import Boundaries
+from separatrix.models.boundaries import Split
 from separatrix.result import SolverResult, Status
 
-__all__ = ["bisect"]
 
-
-def bisect(problem, solve_two, n_clusters, *, progress, rng):
-    """Split in two, again and again, the cluster with the largest scatter.
+def bisect(problem, solve_two, n_clusters, *, progress, rng, cost=None):
+    """Split one cluster in two, again and again.
 
     Parameters
     ----------
     problem : object
-        The data, with the features as `X`. Its `restricted(weights, rng)` is the problem of some
-        samples, `varies` tells whether there is anything to split, `scatter(whole)` how wide the
-        samples spread in the units of another problem, and `partition(n_clusters)` labels them.
+        The data, with the samples as `X`. Its `restricted(weights, rng)` is the problem of the
+        samples of positive weight, `varies` tells whether there is anything to split, and
+        `scatter(whole)` how wide the samples spread in the units of another problem. Its
+        `joined(splits, n_clusters)` makes a model of splits, and a labelling.
     solve_two : callable
         ``solve_two(problem, progress)`` solves for two clusters.
     n_clusters : int
@@ -26,62 +25,81 @@ def bisect(problem, solve_two, n_clusters, *, progress, rng):
         Each split is a task of it.
     rng : RandomState
         Draws the rows that splits start from.
+    cost : callable, default=None
+        ``cost(split)`` of what `solve_two` found: every cluster is split on trial, and the
+        cheapest split is kept. None splits the cluster of the largest scatter.
 
     Returns
     -------
     result : SolverResult
-        With its `Partition`.
+        Its details are those of the splits, one list after the other.
     """
+    n_samples = problem.X.shape[0]
     weights = to_numpy(problem.sample_weight)
-    weights = np.ones(problem.X.shape[0]) if weights is None else weights
-    labels = np.zeros(problem.X.shape[0], dtype=np.int32)
-    code = np.zeros((0, 1), np.int8)
-    splits = []
+    weights = np.ones(n_samples) if weights is None else weights
+    labels = np.zeros(n_samples, dtype=np.int32)
     leaves = {0: problem}
+    tried: dict[int, SolverResult] = {}
+    splits: list[Split] = []
+    found: list[SolverResult] = []
     stopped = False
-    while code.shape[1] < n_clusters and leaves:
-        leaf = max(leaves, key=lambda cluster: leaves[cluster].scatter(problem))
-        task = progress.subtask("split", None)
-        split = solve_two(leaves.pop(leaf), task)
-        stopped = task.close(split.model)
-        if split.status is Status.DEGENERATE:
-            if stopped:
-                break
+    while len(splits) + 1 < n_clusters and leaves and not stopped:
+        # 1) split a cluster, or each of those that are new
+        trials = [leaf for leaf in leaves if leaf not in tried]
+        if cost is None:
+            trials = [max(leaves, key=lambda leaf: leaves[leaf].scatter(problem))]
+        for leaf in trials:
+            task = progress.subtask("split", None)
+            tried[leaf] = solve_two(leaves[leaf], task)
+            stopped = task.close() or stopped
+            if tried[leaf].status is Status.DEGENERATE:
+                del tried[leaf], leaves[leaf]
+        if not tried:
             continue
-        splits.append(split)
-        new = code.shape[1]
-        labels[(labels == leaf) & (to_numpy(split.labels) == 1)] = new
-        # whatever tells the leaf from the others tells its new half from them too
-        code = np.vstack([np.hstack([code, code[:, [leaf]]]), np.zeros((1, new + 1), np.int8)])
-        code[-1, [leaf, new]] = -1, 1
-        if stopped:
+        # 2) keep the best split
+        leaf = min(tried, key=lambda leaf: 0.0 if cost is None else cost(tried[leaf]))
+        split = tried.pop(leaf)
+        del leaves[leaf]
+        new = len(splits) + 1
+        members = np.flatnonzero(labels == leaf)
+        upper = to_numpy(split.labels) == 1
+        labels[members[upper if len(upper) == len(members) else upper[members]]] = new
+        splits.append(Split(leaf, new, members, split.model))
+        found.append(split)
+        # 3) go on with its two halves
+        if stopped or new + 1 == n_clusters:
             break
         for child in (leaf, new):
             part = problem.restricted(weights * (labels == child), rng)
             if part.varies:
                 leaves[child] = part
-    partition = problem.partition(n_clusters)
-    unsplit = np.zeros((len(code), n_clusters - code.shape[1]), np.int8)
-    coef = np.array([split.model.coef[0] for split in splits])
-    boundaries = Boundaries(
-        coef.reshape(len(splits), problem.X.shape[1]),
-        np.array([split.model.intercept[0] for split in splits]),
-        np.hstack([code, unsplit]),
-    )
-    partition.assign(boundaries)
-    rough = [split.status for split in splits if split.status is not Status.CONVERGED]
-    if stopped:
-        status = Status.STOPPED
-    elif partition.empty.any():
-        status = Status.DEGENERATE
-    else:
-        status = rough[0] if rough else Status.CONVERGED
+    model, labelling = problem.joined(splits, n_clusters)
     return SolverResult(
-        partition.labels,
-        boundaries,
-        objective=float(np.mean([split.objective for split in splits])) if splits else 0.0,
-        history=[value for split in splits for value in split.history],
-        n_iter=max(1, sum(split.n_iter for split in splits)),
-        status=status,
-        partition=partition,
+        labelling,
+        model,
+        objective=float(np.mean([split.objective for split in found])) if found else 0.0,
+        history=[value for split in found for value in split.history],
+        status=_status(found, labelling, stopped),
+        details=[detail for split in found for detail in split.details or []],
     )
+
+
+def normalized_cut(split):
+    """Weight between the two sides of a graph's split over the weights at each of them."""
+    form, responses = split.model.form, split.model.responses
+    if form.name == "precomputed":  # no similarities: the most confident split per sample
+        return -np.abs(responses).sum() / form.n_samples**0.5
+    upper = (responses > 0).astype(np.float64)
+    volume, total = form.degrees @ upper, form.degrees.sum()
+    cut = volume - upper @ (form.W @ upper)
+    return cut / volume + cut / (total - volume) if 0 < volume < total else np.inf
+
+
+def _status(splits, labelling, stopped):
+    """How repeated splits ended: as the first of them that did not end well."""
+    if stopped:
+        return Status.STOPPED
+    if labelling.empty.any():
+        return Status.DEGENERATE
+    rough = [split.status for split in splits if split.status is not Status.CONVERGED]
+    return rough[0] if rough else Status.CONVERGED

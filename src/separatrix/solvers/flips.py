@@ -2,16 +2,84 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+from scipy.linalg.lapack import dpotri
 from sklearn.metrics import adjusted_rand_score
 
 from separatrix._numba import njit
+from separatrix._sklearn import one_blas_thread
 from separatrix.labels.links import Links, linked_labels
-from separatrix.labels.offsets import balanced_offsets
+from separatrix.labels.sizes import balanced_offsets
 
-__all__ = ["random_labels", "solve_flips", "stability_times_gap", "sums_of", "targets_of"]
+
+def ridge_weights(Z, *, targets, reg):
+    """Weights of features in ridge regressions on targets."""
+    A = Z.T @ Z
+    A[np.diag_indices_from(A)] += reg
+    return cho_solve(cho_factor(A), Z.T @ targets)
+
+
+@one_blas_thread
+def hat_matrix(K, reg):
+    """Matrix of ridge regression without intercept that turns targets into fitted values.
+
+    R = K (K + reg I)^-1, (12) of the paper, here by a Cholesky factor instead of the paper's
+    eigendecomposition.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Kernel matrix.
+    reg : float
+        Weight of norms.
+
+    Returns
+    -------
+    R : ndarray of shape (n_samples, n_samples)
+        Symmetric.
+    """
+    largest = np.abs(np.diag(K)).max()
+    factor = factor_of(K, reg)
+    too_small = ValueError(
+        f"reg={reg:.3g} is too small beside kernel values of up to {largest:.3g}: the classifiers "
+        "fit any labels up to rounding errors. Increase reg, or scale X down."
+    )
+    if factor is None:
+        raise too_small
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    R = inverse.T  # in rows, with its upper half
+    _complement(R, reg)
+    if np.diag(R).max() >= 1:
+        raise too_small
+    return R
+
+
+@njit
+def _complement(
+    A,  # INOUT
+    reg,
+):
+    """I - reg A, both halves, from the upper half of a symmetric A."""
+    n_samples = A.shape[0]
+    for i in range(n_samples):
+        A[i, i] = 1.0 - reg * A[i, i]
+        for j in range(i + 1, n_samples):
+            A[i, j] = A[j, i] = -reg * A[i, j]
+
+
+def factor_of(K, strength):
+    """Lower Cholesky factor of K + strength I, or None if that is not positive definite."""
+    H = K.copy().T  # symmetric, and in the order that LAPACK works in
+    H[np.diag_indices(len(K))] += strength
+    try:
+        return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+
+
 # Gains up to this are rounding errors; entries of hat matrices are at most one.
 ROUNDING = 1e-12
 # Most moves per sample, and most passes over them: searches end long before.
@@ -79,7 +147,7 @@ class Flips:
         return float(np.minimum(own - scores.max(axis=1), most).mean())
 
 
-def solve_flips(R, labels, sizes, *, search, links=None):
+def descend_by_flips(R, labels, sizes, *, solver, links=None):
     r"""Improve labels by moving one sample at a time.
 
     .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
@@ -97,7 +165,7 @@ def solve_flips(R, labels, sizes, *, search, links=None):
         Where to start.
     sizes : Sizes
         What shaking aims at, and the bounds that later moves keep.
-    search : {"shaking", "steepest", "stochastic"}
+    solver : {"shaking", "steepest", "stochastic"}
         Algorithm 3, 2 or 1. Algorithm 3 need not end with the sizes it aims at, since clusters
         take turns. It is followed by the cheapest moves into the bounds, and by Algorithm 2
         within them, so that no single move is left that would improve. Where bounds forbid moves,
@@ -119,15 +187,17 @@ def solve_flips(R, labels, sizes, *, search, links=None):
     while True:
         # 1. Moves of single nodes.
         sums, counts = sums_of(nodes.R, labels, n_clusters)[0], nodes.counts(labels, n_clusters)
-        state = (nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices)
-        if first and search == "shaking":
-            n_moves += _shake(*state, sizes.targets, N_SHAKES)
+        state = State(
+            nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds
+        )
+        if first and solver == "shaking":
+            n_moves += _shake(state, sizes.targets, N_SHAKES)
         if first:
-            n_moves += _settle(*state, *bounds)
-        if search == "stochastic":
-            n_moves += _sweep(*state, *bounds, MAX_SWEEPS)
+            n_moves += _settle(state)
+        if solver == "stochastic":
+            n_moves += _sweep(state, MAX_SWEEPS)
         else:
-            n_moves += _descend(*state, *bounds, MAX_MOVES * len(labels))
+            n_moves += _descend(state, MAX_MOVES * len(labels))
         first = False
         # 2. Labels of all samples that are best for the tangent, where bounds or links forbid
         # moves.
@@ -236,98 +306,96 @@ def sums_of(R, labels, n_clusters):
     return np.ascontiguousarray(members @ R), members.sum(axis=1).astype(np.int64)
 
 
+class State(NamedTuple):
+    """What moves change: arrays that compiled functions work on.
+
+    Attributes
+    ----------
+    R : ndarray of shape (n_nodes, n_nodes)
+        The hat matrix summed over nodes.
+    sums : ndarray of shape (n_clusters, n_nodes)
+        Its sums over the nodes of each cluster; moves change them.
+    labels : ndarray of shape (n_nodes,)
+        Clusters of nodes; moves change them.
+    counts : ndarray of shape (n_clusters,)
+        Samples of each cluster; moves change them.
+    size : ndarray of shape (n_nodes,)
+        Samples that a cluster gains with a node.
+    indptr, indices : ndarray
+        Nodes that a node must be kept apart from, in compressed rows.
+    least, most : ndarray of shape (n_clusters,)
+        Bounds on the sizes of clusters.
+    """
+
+    R: np.ndarray
+    sums: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+    size: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+
 @njit
-def _move(
-    R,  # IN
-    sums,  # INOUT
-    labels,  # INOUT
-    counts,  # INOUT
-    size,  # IN
-    j,
-    d,
-):
+def _move(state, j, d):
     """Move node j to cluster d."""
-    c = labels[j]
+    R, sums, c = state.R, state.sums, state.labels[j]
     for i in range(R.shape[0]):
         sums[c, i] -= R[j, i]
         sums[d, i] += R[j, i]
-    counts[c] -= size[j]
-    counts[d] += size[j]
-    labels[j] = d
+    state.counts[c] -= state.size[j]
+    state.counts[d] += state.size[j]
+    state.labels[j] = d
 
 
 @njit
-def _is_free(
-    labels,  # IN
-    indptr,  # IN
-    indices,  # IN
-    j,
-    d,
-):
+def _gain(state, j, d):
+    """What the own sums rise by when node j moves to cluster d, halved."""
+    return state.sums[d, j] - state.sums[state.labels[j], j] + state.R[j, j]
+
+
+@njit
+def _is_free(state, j, d):
     """Whether cluster d holds no node that node j must be kept apart from."""
-    for entry in range(indptr[j], indptr[j + 1]):  # noqa: SIM110 (numba knows no generators)
-        if labels[indices[entry]] == d:
+    for entry in range(state.indptr[j], state.indptr[j + 1]):
+        if state.labels[state.indices[entry]] == d:
             return False
     return True
 
 
 @njit
-def _shake(
-    R,  # IN
-    sums,  # INOUT
-    labels,  # INOUT
-    counts,  # INOUT
-    size,  # IN
-    indptr,  # IN
-    indices,  # IN
-    targets,  # IN
-    n_shakes,
-):
+def _shake(state, targets, n_shakes):
     """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster."""
-    n_nodes = R.shape[0]
-    n_clusters = counts.shape[0]
     n_moves = 0
     for shake in range(n_shakes + 1):
-        for d in range(n_clusters):
-            n_claimed = int(targets[d] / 2.0**shake + targets[d] - counts[d] + 1e-9)
+        for d in range(len(state.counts)):
+            n_claimed = int(targets[d] / 2.0**shake + targets[d] - state.counts[d] + 1e-9)
             while n_claimed > 0:
                 best, chosen = -np.inf, -1
-                for j in range(n_nodes):
-                    c = labels[j]
-                    if c != d and 0 < size[j] <= n_claimed:
-                        gain = sums[d, j] - sums[c, j] + R[j, j]
-                        if gain > best and _is_free(labels, indptr, indices, j, d):
+                for j in range(len(state.labels)):
+                    if state.labels[j] != d and 0 < state.size[j] <= n_claimed:
+                        gain = _gain(state, j, d)
+                        if gain > best and _is_free(state, j, d):
                             best, chosen = gain, j
                 if chosen < 0:
                     break
-                _move(R, sums, labels, counts, size, chosen, d)
-                n_claimed -= size[chosen]
+                _move(state, chosen, d)
+                n_claimed -= state.size[chosen]
                 n_moves += 1
     return n_moves
 
 
 @njit
-def _beyond(count, least, most):
-    """By how much a size is out of bounds."""
-    return max(least - count, count - most, 0)
+def _beyond(state, cluster, gained):
+    """By how much the size of a cluster would be out of bounds after a gain of samples."""
+    count = state.counts[cluster] + gained
+    return max(state.least[cluster] - count, count - state.most[cluster], 0)
 
 
 @njit
-def _best_move(
-    R,  # IN
-    sums,  # IN
-    labels,  # IN
-    counts,  # IN
-    size,  # IN
-    indptr,  # IN
-    indices,  # IN
-    least,  # IN
-    most,  # IN
-    first,
-    last,
-    at_least,
-    into_bounds,
-):
+def _best_move(state, first, last, at_least, into_bounds):
     """Move, of one of the nodes from first to last, of the largest gain above `at_least`.
 
     It keeps sizes in bounds, or brings them nearer where `into_bounds`.
@@ -337,139 +405,59 @@ def _best_move(
     chosen, target : int
         Node and cluster; -1 if there is no such move.
     """
-    n_clusters = counts.shape[0]
     best, chosen, target = at_least, -1, -1
     for j in range(first, last):
-        c = labels[j]
-        if not into_bounds and counts[c] - size[j] < least[c]:
+        c, size = state.labels[j], state.size[j]
+        if not into_bounds and state.counts[c] - size < state.least[c]:
             continue
-        for d in range(n_clusters):
+        for d in range(len(state.counts)):
             if d == c:
                 continue
             if into_bounds:
-                before = _beyond(counts[c], least[c], most[c]) + _beyond(
-                    counts[d], least[d], most[d]
-                )
-                after = _beyond(counts[c] - size[j], least[c], most[c]) + _beyond(
-                    counts[d] + size[j], least[d], most[d]
-                )
-                if after >= before:
+                before = _beyond(state, c, 0) + _beyond(state, d, 0)
+                if _beyond(state, c, -size) + _beyond(state, d, size) >= before:
                     continue
-            elif counts[d] + size[j] > most[d]:
+            elif state.counts[d] + size > state.most[d]:
                 continue
-            gain = sums[d, j] - sums[c, j] + R[j, j]
-            if gain > best and _is_free(labels, indptr, indices, j, d):
+            gain = _gain(state, j, d)
+            if gain > best and _is_free(state, j, d):
                 best, chosen, target = gain, j, d
     return chosen, target
 
 
 @njit
-def _settle(
-    R,  # IN
-    sums,  # INOUT
-    labels,  # INOUT
-    counts,  # INOUT
-    size,  # IN
-    indptr,  # IN
-    indices,  # IN
-    least,  # IN
-    most,  # IN
-):
+def _settle(state):
     """Move the least unwilling nodes until all sizes are within their bounds."""
     n_moves = 0
     while True:
-        chosen, target = _best_move(
-            R,
-            sums,
-            labels,
-            counts,
-            size,
-            indptr,
-            indices,
-            least,
-            most,
-            0,
-            R.shape[0],
-            -np.inf,
-            True,
-        )
+        chosen, target = _best_move(state, 0, len(state.labels), -np.inf, True)
         if chosen < 0:
             return n_moves
-        _move(R, sums, labels, counts, size, chosen, target)
+        _move(state, chosen, target)
         n_moves += 1
 
 
 @njit
-def _descend(
-    R,  # IN
-    sums,  # INOUT
-    labels,  # INOUT
-    counts,  # INOUT
-    size,  # IN
-    indptr,  # IN
-    indices,  # IN
-    least,  # IN
-    most,  # IN
-    max_moves,
-):
+def _descend(state, max_moves):
     """Algorithm 2 within bounds on sizes: the move that improves most, until there is none."""
     for n_moves in range(max_moves):
-        chosen, target = _best_move(
-            R,
-            sums,
-            labels,
-            counts,
-            size,
-            indptr,
-            indices,
-            least,
-            most,
-            0,
-            R.shape[0],
-            ROUNDING,
-            False,
-        )
+        chosen, target = _best_move(state, 0, len(state.labels), ROUNDING, False)
         if chosen < 0:
             return n_moves
-        _move(R, sums, labels, counts, size, chosen, target)
+        _move(state, chosen, target)
     return max_moves
 
 
 @njit
-def _sweep(
-    R,  # IN
-    sums,  # INOUT
-    labels,  # INOUT
-    counts,  # INOUT
-    size,  # IN
-    indptr,  # IN
-    indices,  # IN
-    least,  # IN
-    most,  # IN
-    max_sweeps,
-):
+def _sweep(state, max_sweeps):
     """Algorithm 1 within bounds on sizes: each node in turn goes where it fits best."""
     n_moves = 0
     for _ in range(max_sweeps):
         moved = False
-        for j in range(R.shape[0]):
-            chosen, target = _best_move(
-                R,
-                sums,
-                labels,
-                counts,
-                size,
-                indptr,
-                indices,
-                least,
-                most,
-                j,
-                j + 1,
-                ROUNDING,
-                False,
-            )
+        for j in range(len(state.labels)):
+            chosen, target = _best_move(state, j, j + 1, ROUNDING, False)
             if chosen >= 0:
-                _move(R, sums, labels, counts, size, j, target)
+                _move(state, j, target)
                 moved = True
                 n_moves += 1
         if not moved:
@@ -480,9 +468,9 @@ def _sweep(
 # --- choosing without labels --------------------------------------------------------------------
 
 
-def stability_times_gap(R, starts, sizes, search):
+def stability_times_gap(R, starts, sizes, solver):
     """How well starts agree, times how clearly samples belong to their clusters when left out."""
-    found = [solve_flips(R, start, sizes, search=search) for start in starts]
+    found = [descend_by_flips(R, start, sizes, solver=solver) for start in starts]
     pairs = combinations([run.labels for run in found], 2)
     stability = np.mean([adjusted_rand_score(a, b) for a, b in pairs])
     best = min(found, key=lambda run: run.objective)

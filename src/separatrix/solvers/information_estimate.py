@@ -5,8 +5,6 @@ from scipy.linalg import eigh
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-__all__ = ["least_squares_mutual_information", "ratio_fits"]
-
 # Most samples, most kernels at samples of a cluster, and folds of cross-validation.
 MAX_SAMPLES = 1_000
 MAX_KERNELS = 50

@@ -25,8 +25,6 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from separatrix.result import Status
 
-__all__ = ["Program", "Relaxation", "inverse", "solve_program"]
-
 # Steps go this share of the way to the boundary, which is sought by steps shorter by a tenth.
 TO_BOUNDARY, SHORTER = 0.95, 0.9
 # Steps this short lead nowhere.
@@ -39,7 +37,7 @@ LEAST_CENTRING = 0.01
 
 
 class Program(metaclass=ABCMeta):
-    """What `solve_program` asks of a program."""
+    """What `optimize_program` asks of a program."""
 
     gains: np.ndarray  # b
 
@@ -123,7 +121,7 @@ class Relaxation:
         return (self.objective - self.lower_bound) / max(abs(self.objective), tiny)
 
 
-def solve_program(program, *, tol, max_iter, progress):
+def optimize_program(program, *, tol, max_steps, progress):
     """Follow the central path of a program until the certified gap is at most `tol`.
 
     Parameters
@@ -132,7 +130,7 @@ def solve_program(program, *, tol, max_iter, progress):
         The program.
     tol : float
         Gap between the bounds of the optimum, as a share of its value.
-    max_iter : int
+    max_steps : int
         Most steps.
     progress : Progress
         Where the loop counter comes from.
@@ -148,7 +146,7 @@ def solve_program(program, *, tol, max_iter, progress):
     best_M, best_x, best_y = M, x, y
     lower, upper = program.lower_bound(x), program.upper_bound(x, M, y)
     n_pairs = len(X) + len(s)
-    iterations = progress.iterations(max_iter)
+    iterations = progress.iterations(max_steps)
     for _ in iterations:
         # 1) the system of a step, factored once
         path = _Path(program, x, X, s, M, y)

@@ -35,32 +35,14 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.labels.links import Links, linked_labels
-from separatrix.labels.numbering import aligned, numbered
+from separatrix.result import aligned, numbered
 from separatrix.similarity.kernels import double_centred
 from separatrix.solvers.margin_distribution import (
     FeatureSpace,
     KernelSpace,
     Losses,
-    solve_in_space,
+    fit_in_space,
 )
-
-__all__ = [
-    "Band",
-    "Candidates",
-    "Generated",
-    "Machine",
-    "Saddle",
-    "alternate",
-    "ascent_starts",
-    "consensus",
-    "generate",
-    "mixed_kernels",
-    "most_violated",
-    "pool",
-    "signs_of",
-    "solve_saddle",
-    "vote",
-]
 
 # Eigenvectors of each matrix whose signs are labellings to begin with.
 SPECTRAL_STARTS = 5
@@ -89,24 +71,24 @@ class Machine:
 
     Attributes
     ----------
-    C : float
-        Weight of the mean loss.
+    strength : float
+        Weight of the mean loss, C times the number of samples: the paper's lambda.
     nu, theta : float
         Parameters of the margin distribution; both zero for the squared hinge loss.
     """
 
-    C: float
+    strength: float
     nu: float = 0.0
     theta: float = 0.0
 
     def fit(self, space, y, start=None):
         """Machine of the signs y in a space."""
         losses = self.losses(y)
-        return solve_in_space(space, losses, C=self.C, start=start, tol=MACHINE_TOL, max_iter=100)
+        return fit_in_space(space, losses, start=start, tol=MACHINE_TOL, max_iter=100)
 
     def losses(self, y):
         """Losses of margins."""
-        return Losses.of(y, C=self.C, nu=self.nu, theta=self.theta)
+        return Losses.of(y, strength=self.strength, nu=self.nu, theta=self.theta)
 
 
 @dataclass(frozen=True)
@@ -277,7 +259,7 @@ class _Response:
         return sum(found.objective - found.dual_objective for found in self.machines)
 
 
-def solve_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_iter=50):
+def find_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_iter=50):
     r"""Weights of labellings at the saddle point, by Newton's method.
 
     .. math:: \min_{\mu \in \Delta} \phi(\mu), \qquad \phi(\mu) = \max_\alpha \ell(\alpha)
@@ -288,7 +270,7 @@ def solve_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_i
     and piecewise smooth with the gradient -q; its Hessian :math:`c_k^\top (D^{-1} + K_\mu)^{-1}
     c_l`, with :math:`c_k = \partial_\alpha q_k` and D the curvature of the losses, costs a few
     triangular solves with the factor that the machine has left. The paper takes noisy gradient
-    steps in both unknowns instead; see `margin_distribution.mirror_descent`.
+    steps in both unknowns instead; see `mirror_descent.mirror_descent`.
 
     Parameters
     ----------
@@ -509,7 +491,7 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
     band : Band
         The set B.
     solve : callable
-        `solve_saddle`, or what else solves the same problem.
+        `find_saddle`, or what else solves the same problem.
     max_labellings : int
         Most labellings, not counting those to begin with.
     tol : float

@@ -5,19 +5,9 @@ from contextlib import suppress
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 
-from separatrix.data.memory import check_fits_memory
+from separatrix.data.rows import check_fits_memory
 from separatrix.result import Progress, Status
-from separatrix.solvers.interior_point import Program, inverse, solve_program
-
-__all__ = [
-    "GeneralizedProgram",
-    "LabelProgram",
-    "MachineProgram",
-    "best_labelling",
-    "check_size",
-    "label_bound",
-    "status_of",
-]
+from separatrix.solvers.interior_point import Program, inverse, optimize_program
 
 # Certified gap of the machines that labels are compared by.
 MACHINE_TOL = 1e-6
@@ -247,7 +237,7 @@ def machine_bound(N, alpha, y, C):
 
 
 class GeneralizedProgram(Program):
-    r"""The program of `solve_generalized_margin`, in coordinates in which it is well scaled.
+    r"""The program of `relax_generalized_margin`, in coordinates in which it is well scaled.
 
     With :math:`G = L L^\top` the constraint is :math:`I - L^\top \operatorname{diag}(\gamma) L
     \succeq 0`, and its multiplier stands for products of values less L on both sides.
@@ -353,7 +343,7 @@ def best_labelling(M, K, *, C, signs_of, n_draws, rng):
     objective, response = np.inf, None
     for signs in np.unique(candidates * candidates[:, :1], axis=0):
         program = MachineProgram(signs[:, None] * K * signs, C)
-        machine = solve_program(program, tol=MACHINE_TOL, max_iter=100, progress=Progress())
+        machine = optimize_program(program, tol=MACHINE_TOL, max_steps=100, progress=Progress())
         if machine.objective < objective:
             objective, response = machine.objective, machine.x * signs
     return response

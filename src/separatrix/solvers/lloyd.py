@@ -1,106 +1,50 @@
 """k-means: the updates that three of the methods here run in features of their own."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import fields as dataclass_fields
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import eigh
 
-from separatrix._sklearn import like, namespace_of
-from separatrix.data.moments import Moments, total_moments
-from separatrix.data.sampling import sample_rows, sample_size
-from separatrix.models.boundaries import Boundaries, one_vs_rest_code, pairwise_code
-from separatrix.models.partition import Partition
+from separatrix._sklearn import one_blas_thread
+from separatrix.data.moments import Moments, Partition, finite_moments, total_moments
+from separatrix.data.rows import SAMPLE_SIZE, features_of, sample_rows
+from separatrix.models.boundaries import Boundaries
+from separatrix.models.starts import LINEAR, SampledProblem, drawn_rows, kmeans_start
 from separatrix.result import SolverResult, Status
 
-__all__ = ["KMeansProblem", "Means", "solve_lloyd"]
+# Share of the largest variance below which there is none.
+ROUNDING = 1e-12
+# Beyond this many features their covariance matrix is no longer cheap, and so many combinations
+# stand for them.
+WIDE = 2_048
+N_COMBINATIONS = 300
 
 
-@dataclass(frozen=True)
-class Means:
-    """Rule that gives each sample the nearest mean, the largest of one linear score for each.
-
-    It says the same as the boundaries between all pairs of means, for less work.
-    """
-
-    coef: np.ndarray
-    intercept: np.ndarray
-
-    @classmethod
-    def of(cls, centers):
-        """The rule of the nearest of `centers`."""
-        return cls(centers, -0.5 * np.square(centers).sum(axis=1))
-
-    def shifted(self, origin):
-        """The rule for samples from the rule for samples less `origin`."""
-        return replace(self, intercept=self.intercept - self.coef @ origin)
-
-    @property
-    def code(self):
-        """Clusters on either side of each score."""
-        return one_vs_rest_code(len(self.coef))
-
-    @property
-    def boundaries(self):
-        """Boundaries between all pairs of means."""
-        code = pairwise_code(len(self.coef))
-        return Boundaries(code @ self.coef, code @ self.intercept, code)
-
-    def labels(self, X):
-        """Nearest means of the rows of `X`."""
-        xp, _ = namespace_of(X)
-        labels = xp.argmax(X @ like(self.coef.T, X) + like(self.intercept, X), axis=1)
-        return xp.astype(labels, xp.int8 if len(self.coef) < 128 else xp.int32)
-
-
-@dataclass(frozen=True)
-class KMeansProblem:
+@dataclass(frozen=True, kw_only=True)
+class KMeansProblem(SampledProblem):
     """Samples to be clustered around means.
 
     Attributes
     ----------
-    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
-        Features.
-    sample_weight : array of shape (n_samples,) or None
-        Nonnegative weights.
     shift : ndarray of shape (n_features,)
         Point that means are relative to.
     total : Moments
         Moments of all samples about `shift`, of the second ones the diagonal.
-    rows, row_weight : ndarray or sparse matrix, and ndarray or None
-        Rows that starts are found on, and their weights.
     """
 
-    X: Any
-    sample_weight: Any
     shift: np.ndarray
     total: Moments
-    rows: Any
-    row_weight: Any
 
     @classmethod
     def of(cls, X, sample_weight, rng, **fields):
         """Draw rows and sum the moments of `X`, in one pass over it."""
-        size = sample_size(X.shape[0])
-        rows, row_weight = sample_rows(X, sample_weight, size=size, rng=rng)
-        shift = np.zeros(X.shape[1])
-        if not sp.issparse(rows):  # a sparse matrix cannot be shifted
-            shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
-            total = total_moments(X, sample_weight, shift=shift, diagonal=True)
-        if not np.isfinite(total.second).all():
-            raise ValueError(
-                "X contains NaN, infinity or values too large for their squares to be summed "
-                "in double precision; clean X or divide it by a large number."
-            )
-        return cls(X, sample_weight, shift, total, rows, row_weight, **fields)
+        rows = drawn_rows(X, sample_weight, rng)
+        shift, total = finite_moments(X, sample_weight, **rows, diagonal=True)
+        return cls(X=X, sample_weight=sample_weight, shift=shift, total=total, **rows, **fields)
 
-    @property
-    def is_sampled(self):
-        """Whether `rows` are a sample and not all rows of positive weight."""
-        return self.X.shape[0] > sample_size(self.X.shape[0])
-
-    def sampled(self):
+    def sampled(self, rng):
         """The problem of the sampled rows alone."""
         total = total_moments(self.rows, self.row_weight, shift=self.shift, diagonal=True)
         return replace(self, X=self.rows, sample_weight=self.row_weight, total=total)
@@ -121,7 +65,7 @@ class KMeansProblem:
 
     def means(self, partition):
         """Rule that gives each sample the cluster of the nearest mean."""
-        return Means.of(self.centers(partition)).shifted(self.shift + self.total.mean)
+        return Boundaries.nearest(self.centers(partition)).shifted(self.shift + self.total.mean)
 
     def objective(self, partition):
         """Summed squared distances of samples from the means of their clusters."""
@@ -129,11 +73,22 @@ class KMeansProblem:
         between = partition.weights @ np.square(self.centers(partition)).sum(axis=1)
         return max(0.0, float(scatter - between))
 
+    def whitening_map(self, reg, n_components, rng):
+        """Map of the features to coordinates that vary alike."""
+        X, weights, shift = self.X, self.sample_weight, self.shift
+        if self.feature_map is not None or X.shape[1] <= WIDE:
+            return whitening_of(total_moments(X, weights, shift=shift).covariance, reg)
+        rows, _ = sample_rows(self.rows, self.row_weight, size=SAMPLE_SIZE, rng=rng)
+        centered = rows if sp.issparse(rows) else rows - shift
+        basis = LINEAR.low_rank_map(centered, max_rank=n_components).checked()
+        total = total_moments(features_of(X, basis), weights, shift=basis(shift[None])[0])
+        return basis.to_normals(whitening_of(total.covariance, reg))
+
 
 def update_means(problem, partition):
     """Means of the labels, then labels of the means; return the weight that moved, too."""
     means = problem.means(partition)
-    return partition, means.boundaries, partition.assign(means)
+    return partition, means.pairwise, partition.assign(means)
 
 
 def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=update_means):
@@ -164,7 +119,7 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
     Returns
     -------
     result : SolverResult
-        With its `Partition`.
+        With a `Partition` as its labelling.
     """
     partition = problem.partition(n_clusters)
     partition.assign(start)
@@ -179,11 +134,79 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
             iterations.status = Status.CONVERGED
             break
     return SolverResult(
-        partition.labels,
+        partition,
         boundaries,
         objective=problem.objective(partition),
         history=iterations.history,
-        n_iter=max(1, iterations.n_iter),
         status=Status.DEGENERATE if partition.empty.any() else iterations.status,
-        partition=partition,
     )
+
+
+# --- k-means in other coordinates ---------------------------------------------------------------
+
+
+@one_blas_thread
+def whitening_of(covariance, reg):
+    r"""Map A with :math:`A A^\top = (\Sigma + \lambda I)^{-1}`, on the directions that vary.
+
+    :math:`\lambda` is `reg` times the variance along principal directions, averaged over the
+    variance.
+    """
+    variances, directions = eigh(covariance)
+    active = variances > ROUNDING * max(variances[-1], 0.0)
+    variances, directions = variances[active], directions[:, active]
+    typical = variances @ (variances / variances.sum()) if active.any() else 0.0
+    return directions / np.sqrt(variances + reg * typical)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhitenedProblem(KMeansProblem):
+    r"""Samples whose distances are measured in other coordinates :math:`A^\top x`.
+
+    With :math:`T = \Sigma + \lambda I`, :math:`A A^\top = T^{-1}` and the covariance B between
+    clusters, k-means in them maximises :math:`\mathrm{tr}(T^{-1} B)`, which is the kernel k-means
+    of [1]_ with :math:`X (X^\top X + n \lambda I)^{-1} X^\top = I - (I + X X^\top /
+    n\lambda)^{-1}`. For given labels it is the largest :math:`\mathrm{tr}((W^\top T W)^{-1}
+    W^\top B W)` over all subspaces W.
+
+    Attributes
+    ----------
+    whitening : ndarray of shape (n_features, n_coordinates)
+        The map A.
+    """
+
+    whitening: np.ndarray
+
+    @classmethod
+    def whitened(cls, X, sample_weight, rng, *, reg, n_components=N_COMBINATIONS, **fields):
+        """Sum the moments of samples, and find their coordinates."""
+        plain = KMeansProblem.of(X, sample_weight, rng, **fields)
+        whitening = plain.whitening_map(reg, n_components, rng)
+        values = {field.name: getattr(plain, field.name) for field in dataclass_fields(plain)}
+        return cls(**values, whitening=whitening)
+
+    def kmeans_start(self, n_clusters, *, rng, n_init):
+        """Rule of k-means: the first start looks at the features as they are."""
+        if rng is None:
+            return super().kmeans_start(n_clusters, rng=None, n_init=n_init)
+        rows = np.asarray(self.rows @ self.whitening)
+        found = kmeans_start(rows, self.row_weight, n_clusters, rng=rng, n_init=n_init)
+        return self.from_coordinates(found)
+
+    def from_coordinates(self, rule):
+        """Linear scores of the features from those of the coordinates."""
+        return replace(rule, coef=rule.coef @ self.whitening.T)
+
+    def coordinates(self, partition):
+        """Mean of each cluster less the mean of all samples, in the coordinates."""
+        return self.centers(partition) @ self.whitening
+
+    def means(self, partition):
+        """Rule that gives each sample the cluster of the nearest mean, in the coordinates."""
+        means = self.from_coordinates(Boundaries.nearest(self.coordinates(partition)))
+        return means.shifted(self.shift + self.total.mean)
+
+    def objective(self, partition):
+        """Share of the scatter that lies between clusters, summed over coordinates."""
+        squares = np.square(self.coordinates(partition)).sum(axis=1)
+        return float(partition.weights @ squares / self.total.weight)

@@ -1,10 +1,10 @@
 r"""The optimal margin distribution machine: margins of one size instead of a large smallest one.
 
-.. math:: \min_w \; \tfrac12 \|w\|^2 + \frac{C}{m (1 - \theta)^2} \sum_i \big( \xi_i^2
+.. math:: \min_w \; \tfrac12 \|w\|^2 + \frac{\lambda}{m (1 - \theta)^2} \sum_i \big( \xi_i^2
           + \nu \epsilon_i^2 \big) \quad \text{s.t.} \quad 1 - \theta - \xi_i \le
           y_i w^\top \phi(x_i) \le 1 + \theta + \epsilon_i
 
-is (1) of [1]_, with the paper's lambda as C. A sample costs nothing while its margin lies in the
+is (1) of [1]_, with lambda as `strength`. A sample costs nothing while its margin lies in the
 zone from 1 - theta to 1 + theta, and the square of what is missing or in excess otherwise. So the
 objective is a quadratic function on each of finitely many pieces. Newton's method with an exact
 line search solves it in a finite number of steps: each step solves the quadratic problem of the
@@ -27,17 +27,8 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from separatrix._sklearn import one_blas_thread
-from separatrix.data.chunks import map_chunks
-
-__all__ = [
-    "FeatureSpace",
-    "KernelSpace",
-    "Losses",
-    "MarginDistribution",
-    "solve_in_space",
-    "solve_margin_distribution",
-    "solve_margin_distribution_linear",
-]
+from separatrix.data.rows import map_chunks
+from separatrix.similarity.kernels import indefinite_kernel
 
 # Steps without progress, after which only rounding is left of the residual.
 MAX_STALLS = 3
@@ -80,7 +71,7 @@ class MarginDistribution:
         Newton steps.
     converged : bool
         Whether `kkt_residual` is at most `tol`. If not, either `max_iter` was too small, or
-        rounding leaves no more: it comes to about 1e-16 C / (1 - theta)**2 times the largest
+        rounding leaves no more: it comes to about 1e-16 lambda / (1 - theta)**2 times the largest
         value of the kernel.
     """
 
@@ -118,11 +109,11 @@ class Losses:
     above: Any
 
     @classmethod
-    def of(cls, y, *, C, nu, theta, sample_weight=None):
+    def of(cls, y, *, strength, nu, theta, sample_weight=None):
         """Losses of (1), in which m is the total weight."""
         y = np.asarray(y, dtype=np.float64)
         total = len(y) if sample_weight is None else np.sum(sample_weight)
-        below = C / (total * (1 - theta) ** 2)
+        below = strength / (total * (1 - theta) ** 2)
         if sample_weight is not None:
             below = below * np.asarray(sample_weight, dtype=np.float64)
         return cls(y, 1 - theta, 1 + theta, below, nu * below)
@@ -259,10 +250,7 @@ class KernelSpace:
             try:
                 self._cholesky = _factored(H)
             except LinAlgError:
-                raise ValueError(
-                    "kernel is not positive semidefinite: its matrix has eigenvalues below "
-                    f"{-1 / curvature.max():.3g}. Use a valid kernel, such as 'rbf'."
-                ) from None
+                raise indefinite_kernel(-1 / curvature.max(), np.diag(self.K).max()) from None
         self._curvature, self._active, self._root = curvature, active, root
 
     def _system(self, active, root):
@@ -415,12 +403,30 @@ def _objective(space, losses, coef, scores):
     return 0.5 * max(space.inner(coef, coef, scores), 0.0) + losses.total(scores)
 
 
-def solve_in_space(space, losses, *, C, start, tol, max_iter):
-    """Newton's method for the objective of `losses` in `space`, whose scale is C."""
-    # 1. The start: the one given, unless w = 0, whose objective is C, is better.
+def fit_in_space(space, losses, *, start=None, tol=1e-8, max_iter=100):
+    """Newton's method for the objective of `losses` in `space`.
+
+    Parameters
+    ----------
+    space : KernelSpace or FeatureSpace
+        Where machines are sought.
+    losses : Losses
+        What margins cost.
+    start : ndarray, default=None
+        Coefficients to begin with.
+    tol : float, default=1e-8
+        Largest `kkt_residual`, the square root of the duality gap over the objective.
+    max_iter : int, default=100
+        Most Newton steps.
+
+    Returns
+    -------
+    result : MarginDistribution
+    """
+    # 1. The start: the one given, unless w = 0 is better.
     coef = space.zero() if start is None else np.array(start, dtype=np.float64)
     scores = space.values(coef)
-    if not _objective(space, losses, coef, scores) <= C:
+    if not _objective(space, losses, coef, scores) <= losses.total(np.zeros_like(losses.y)):
         coef = space.zero()
         scores = np.zeros_like(losses.y)
     best: Any = None
@@ -454,14 +460,15 @@ def solve_in_space(space, losses, *, C, start, tol, max_iter):
     return replace(best, n_iter=n_iter, converged=best.kkt_residual <= tol)
 
 
-def solve_margin_distribution(
-    K, y, *, C=1.0, nu=0.5, theta=0.2, sample_weight=None, start=None, tol=1e-8, max_iter=100
+def fit_margin_distribution(
+    K, y, *, strength=1.0, nu=0.5, theta=0.2, sample_weight=None, **options
 ):
     r"""Optimal margin distribution machine in the span of a kernel matrix.
 
     .. math:: \max_\alpha \; -\tfrac12 (y \odot \alpha)^\top K (y \odot \alpha) + \sum_i \Big[
-              (1 - \theta) \alpha_i^+ - (1 + \theta) \alpha_i^- - \frac{m (1 - \theta)^2}{4 C}
-              \big( (\alpha_i^+)^2 + \tfrac1\nu (\alpha_i^-)^2 \big) \Big]
+              (1 - \theta) \alpha_i^+ - (1 + \theta) \alpha_i^-
+              - \frac{m (1 - \theta)^2}{4 \lambda} \big( (\alpha_i^+)^2
+              + \tfrac1\nu (\alpha_i^-)^2 \big) \Big]
 
     is (3) of [1]_ with :math:`\alpha^+ = \zeta` and :math:`\alpha^- = \beta`, of which at most
     one is positive for each sample. The paper moves along noisy gradients; this is Newton's
@@ -474,22 +481,19 @@ def solve_margin_distribution(
         Kernel matrix, symmetric and positive semidefinite. It is not changed.
     y : ndarray of shape (n_samples,)
         Signs, 1 or -1.
-    C : float, default=1.0
-        Weight of the losses, the paper's lambda. The larger, the weaker the regularisation.
+    strength : float, default=1.0
+        Weight of the mean loss, the paper's lambda: C times m. The larger, the weaker the
+        regularisation.
     nu : float, default=0.5
         Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone in which margins cost nothing; 0 <= theta < 1.
     sample_weight : ndarray of shape (n_samples,), default=None
         Nonnegative weights; m is their sum.
-    start : ndarray of shape (n_samples,), default=None
-        Multipliers times signs, y * alpha, to begin with: the `coef` of a result for similar
-        signs. Where a sign has changed it is the machine that stays, which takes fewer steps than
-        to keep alpha.
-    tol : float, default=1e-8
-        Largest `kkt_residual`, the square root of the duality gap over the objective.
-    max_iter : int, default=100
-        Most Newton steps.
+    **options
+        Of `fit_in_space`. A start is multipliers times signs, y * alpha: the `coef` of a result
+        for similar signs. Where a sign has changed it is the machine that stays, which takes
+        fewer steps than to keep alpha.
 
     Returns
     -------
@@ -499,21 +503,21 @@ def solve_margin_distribution(
     ----------
     .. [1] T. Zhang, Z.-H. Zhou, "Optimal margin distribution clustering", AAAI 2018.
     """
-    losses = Losses.of(y, C=C, nu=nu, theta=theta, sample_weight=sample_weight)
-    return solve_in_space(KernelSpace(K), losses, C=C, start=start, tol=tol, max_iter=max_iter)
+    losses = Losses.of(y, strength=strength, nu=nu, theta=theta, sample_weight=sample_weight)
+    return fit_in_space(KernelSpace(K), losses, **options)
 
 
-def solve_margin_distribution_linear(
-    X, y, *, C=1.0, nu=0.5, theta=0.2, sample_weight=None, start=None, tol=1e-8, max_iter=100
+def fit_margin_distribution_linear(
+    X, y, *, strength=1.0, nu=0.5, theta=0.2, sample_weight=None, **options
 ):
     r"""Optimal margin distribution machine on features.
 
-    .. math:: \min_w \; \tfrac12 \|w\|^2 + \frac{C}{m (1 - \theta)^2} \sum_i
+    .. math:: \min_w \; \tfrac12 \|w\|^2 + \frac{\lambda}{m (1 - \theta)^2} \sum_i
               \big(1 - \theta - y_i w^\top x_i\big)_+^2
               + \nu \big(y_i w^\top x_i - 1 - \theta\big)_+^2
 
     is (1) of [1]_ with the slacks eliminated. There is no intercept. Parameters and solution are
-    those of `solve_margin_distribution` with K = XX', without that matrix: a Newton step costs
+    those of `fit_margin_distribution` with K = XX', without that matrix: a Newton step costs
     O(n_samples n_features^2).
 
     Parameters
@@ -522,20 +526,17 @@ def solve_margin_distribution_linear(
         Samples.
     y : ndarray of shape (n_samples,)
         Signs, 1 or -1.
-    C : float, default=1.0
-        Weight of the losses, the paper's lambda. The larger, the weaker the regularisation.
+    strength : float, default=1.0
+        Weight of the mean loss, the paper's lambda: C times m. The larger, the weaker the
+        regularisation.
     nu : float, default=0.5
         Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone in which margins cost nothing; 0 <= theta < 1.
     sample_weight : ndarray of shape (n_samples,), default=None
         Nonnegative weights; m is their sum.
-    start : ndarray of shape (n_features,), default=None
-        Weights w to begin with, the `coef` of a result for similar signs.
-    tol : float, default=1e-8
-        Largest `kkt_residual`, the square root of the duality gap over the objective.
-    max_iter : int, default=100
-        Most Newton steps.
+    **options
+        Of `fit_in_space`. A start is weights w, the `coef` of a result for similar signs.
 
     Returns
     -------
@@ -546,6 +547,6 @@ def solve_margin_distribution_linear(
     ----------
     .. [1] T. Zhang, Z.-H. Zhou, "Optimal margin distribution clustering", AAAI 2018.
     """
-    losses = Losses.of(y, C=C, nu=nu, theta=theta, sample_weight=sample_weight)
+    losses = Losses.of(y, strength=strength, nu=nu, theta=theta, sample_weight=sample_weight)
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    return solve_in_space(FeatureSpace(X), losses, C=C, start=start, tol=tol, max_iter=max_iter)
+    return fit_in_space(FeatureSpace(X), losses, **options)

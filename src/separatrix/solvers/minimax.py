@@ -5,18 +5,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, eigh_tridiagonal, solve_triangular
 from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
-from separatrix.data.chunks import map_chunks
-
-__all__ = [
-    "ImplicitCovariances",
-    "minimax_direction",
-    "minimax_direction_by_passes",
-    "separation_probability",
-]
+from separatrix.data.moments import Moments, Partition, Units, finite_moments
+from separatrix.data.rows import beside, map_chunks, map_rows
+from separatrix.labels.links import linked_labels
+from separatrix.models.boundaries import Boundaries, pairwise_code
+from separatrix.models.starts import SampledProblem, drawn_rows, kmeans_start
+from separatrix.similarity.kernels import Kernel
 
 
 @dataclass(frozen=True)
@@ -277,3 +276,329 @@ def separation_probability(kappa):
     # written so that an infinite kappa gives 1 and not nan
     with np.errstate(divide="ignore"):
         return 1.0 / (1.0 + 1.0 / np.square(np.maximum(kappa, 0.0)))
+
+
+# Beyond this many features a covariance matrix costs more than the passes that avoid it.
+WIDE = 2048
+
+
+# --- samples and the two sets between which a hyperplane is sought ------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentProblem(SampledProblem):
+    """Data with their overall moments, shared by all boundaries that are fitted to them.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (n_features,)
+        Point that moments are taken about.
+    total : Moments
+        Moments of all rows about `shift`; of wide data only the diagonal.
+    units : Units
+        Units in which the paper's Lambda is the identity matrix.
+    reg : float
+        The paper's lambda.
+    isotropic : bool
+        Whether all features have one unit, as kernel features must: their axes mean nothing.
+    """
+
+    shift: np.ndarray
+    total: Moments
+    units: Units
+    reg: float
+    isotropic: bool
+
+    @classmethod
+    def of(cls, X, sample_weight, *, reg, isotropic, rng, **fields):
+        """Draw rows and sum the moments of `X`, in one pass over it."""
+        rows = drawn_rows(X, sample_weight, rng)
+        shift, total = finite_moments(X, sample_weight, **rows, diagonal=X.shape[1] > WIDE)
+        return cls(
+            X=X,
+            sample_weight=sample_weight,
+            shift=shift,
+            total=total,
+            units=Units.of(total, shift, isotropic=isotropic),
+            reg=reg,
+            isotropic=isotropic,
+            **rows,
+            **fields,
+        )
+
+    def check_varies(self):
+        """Return self, but refuse constant data."""
+        if not self.varies:
+            raise ValueError(
+                f"X is constant: none of its {self.X.shape[1]} features varies beyond rounding, "
+                "so no boundary can separate clusters. Check that X holds the features, or scale "
+                "it up if its values are smaller than 1e-150."
+            )
+        return self
+
+    @property
+    def varies(self):
+        """Whether there is anything to separate."""
+        return bool(self.units.active.any())
+
+    def scatter(self, whole):
+        """Summed squared distances of the samples from their mean, in the units of `whole`."""
+        both = self.units.active & whole.units.active
+        spread = self.units.scale[both] / whole.units.scale[both]
+        return self.total.weight * float(np.sum(spread**2))
+
+    def restricted(self, weights, rng):
+        """The problem of the samples of positive weight alone."""
+        return MomentProblem.of(
+            self.X, beside(weights, self.X), reg=self.reg, isotropic=self.isotropic, rng=rng
+        )
+
+    def sampled(self, rng):
+        """The problem of the sampled rows alone."""
+        return MomentProblem.of(
+            self.rows, self.row_weight, reg=self.reg, isotropic=self.isotropic, rng=rng
+        )
+
+    def rule(self, boundaries):
+        """What labels the rows: boundaries, or the labels nearest to them that keep the links."""
+        if self.links is None:
+            return boundaries
+        scores = map_rows(boundaries.scores, self.X, width=boundaries.width)
+        weight = to_numpy(self.sample_weight)
+        labels = linked_labels(scores, self.links, sample_weight=weight).labels
+        return beside(labels.astype(np.int32), self.X)
+
+    def scale_invariant_start(self, n_clusters, *, rng):
+        """Start that does not depend on the units of features; deterministic if `rng` is None."""
+        if n_clusters == 2 and rng is None:
+            return eigenvector_boundary(self)
+        rows = self.units.standardize(self.rows)
+        standard = kmeans_start(rows, self.row_weight, n_clusters, rng=rng)
+        return self.units.destandardize(standard, centered=not sp.issparse(self.rows))
+
+    def partition(self, n_clusters):
+        """A partition of the rows that is yet to be assigned."""
+        return Partition(
+            self.X, self.sample_weight, n_clusters=n_clusters, total=self.total, shift=self.shift
+        )
+
+    def joined(self, splits, n_clusters):
+        """Boundaries of repeated splits, and the partition that they make."""
+        boundaries = Boundaries.of_splits(splits, n_clusters, self.X.shape[1])
+        partition = self.partition(n_clusters)
+        partition.assign(boundaries)
+        return boundaries, partition
+
+
+def moment_problem(estimator, X, sample_weight, rng, links=None):
+    """Features and moments of samples, by the parameters of an estimator."""
+    features, kernel, feature_map = Kernel.of(estimator).features(
+        X, sample_weight, n_components=estimator.n_components, rng=rng
+    )
+    problem = MomentProblem.of(
+        features,
+        sample_weight,
+        reg=estimator.reg,
+        isotropic=feature_map is not None,
+        rng=rng,
+        kernel=kernel,
+        feature_map=feature_map,
+        links=links,
+    )
+    return problem.check_varies()
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two unions of clusters, measured in the units of the samples of both.
+
+    Attributes
+    ----------
+    problem : MomentProblem
+        The data.
+    partition : Partition
+        The clusters.
+    side : ndarray of shape (n_clusters,)
+        1 for clusters of the positive side, -1 for the negative one, 0 for others.
+    plus, minus : Moments
+        Moments of the two sides.
+    units : Units
+        Units in which the total covariance of both sides is a correlation matrix.
+    """
+
+    problem: MomentProblem
+    partition: Partition
+    side: np.ndarray
+    plus: Moments
+    minus: Moments
+    units: Units
+
+    @classmethod
+    def of(cls, problem, partition, side):
+        """Sides that `side`, a row of a code, gives to the clusters of `partition`."""
+        plus, minus = (partition.moments(np.flatnonzero(side == sign)) for sign in (1, -1))
+        units = problem.units
+        if not side.all():
+            units = Units.of(plus + minus, problem.shift, isotropic=problem.isotropic)
+            # what subtraction leaves of a feature that is constant on both sides is no variance
+            gone = units.scale < 1e-7 * problem.units.scale
+            units = replace(units, scale=np.where(gone, np.inf, units.scale))
+        return cls(problem, partition, side, plus, minus, units)
+
+    def mean(self, moments):
+        """Mean in units."""
+        return (moments.mean + self.problem.shift - self.units.mean) / self.units.scale
+
+    @property
+    def difference(self):
+        """Mean of the positive side less mean of the negative one, in units."""
+        return self.mean(self.plus) - self.mean(self.minus)
+
+    def covariance(self, moments):
+        """Covariance with the ridge, in units, of the features that vary."""
+        active, covariance = self.units.active, moments.covariance
+        if not active.all():
+            covariance = covariance[np.ix_(active, active)]
+        scale = self.units.scale[active]
+        covariance /= scale
+        covariance /= scale[:, None]
+        covariance[np.diag_indices_from(covariance)] += self.problem.reg
+        return covariance
+
+    def implicit(self, *, merged=False):
+        """The covariances of both sides as products only; of their union if `merged`."""
+        xp, _ = namespace_of(self.partition.labels)
+        signs = np.abs(self.side) if merged else self.side
+        row_side = xp.take(
+            beside(signs, self.problem.X), xp.astype(self.partition.labels, xp.int64)
+        )
+        moments = (self.plus + self.minus,) * 2 if merged else (self.plus, self.minus)
+        return ImplicitCovariances(
+            self.problem.X,
+            self.problem.sample_weight,
+            row_side,
+            self.units,
+            np.array([part.weight for part in moments]),
+            np.array([self.mean(part) for part in moments]),
+        )
+
+    def singular(self):
+        """The error that the covariances of the two sides leave no maximum."""
+        return ValueError(
+            f"reg={self.problem.reg:g} leaves the covariances of two clusters of weights "
+            f"{self.plus.weight:g} and {self.minus.weight:g} singular in "
+            f"{self.units.active.sum()} features, where the separation has no maximum; use a "
+            "larger reg, such as 0.1, or fewer features."
+        )
+
+    def in_units(self, coef):
+        """Direction `coef` of raw features in units."""
+        return coef * np.where(self.units.active, self.units.scale, 0.0)
+
+    def hyperplane(self, w, origin):
+        """Normal and offset, for raw features, of w'x = origin in units."""
+        coef = w / self.units.scale
+        return coef, -float(coef @ self.units.mean) - origin
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fitted boundary and the value of the criterion for the labels it was fitted to."""
+
+    coef: np.ndarray
+    offset: float
+    value: float
+
+
+def minimax_between(sides, start=None):
+    """Direction of largest kappa between two sides, in their units."""
+    if sides.problem.total.diagonal:
+        if sides.problem.reg == 0:
+            raise ValueError(
+                f"reg=0 is for at most {WIDE} features, got {len(sides.units.scale)}; use a "
+                "positive reg."
+            )
+        if start is not None:
+            start = sides.in_units(start)
+        return minimax_direction_by_passes(sides.implicit(), sides.problem.reg, start=start)
+    active = sides.units.active
+    difference = sides.difference[active]
+    try:
+        found = minimax_direction(
+            sides.covariance(sides.plus), sides.covariance(sides.minus), difference
+        )
+    except LinAlgError:
+        raise sides.singular() from None
+    coef = np.zeros(len(active))
+    coef[active] = found.coef
+    return replace(found, coef=coef)
+
+
+def minimax_step(sides, start=None):
+    """Minimax machine between two sides: direction and optimal offset.
+
+    The hyperplane lies kappa standard deviations from the mean of either side. `start` is a
+    normal to begin with, which only wide data need.
+    """
+    direction = minimax_between(sides, start)
+    origin = direction.coef @ sides.mean(sides.plus) - direction.kappa * direction.sigma[0]
+    coef, offset = sides.hyperplane(direction.coef, origin)
+    return Step(coef, offset, direction.kappa)
+
+
+def pairwise_matrix(code, values):
+    """Symmetric matrix of one value per pair of clusters; nan on the diagonal."""
+    matrix = np.full((code.shape[1], code.shape[1]), np.nan)
+    for side, value in zip(code, values, strict=True):
+        low, high = np.flatnonzero(side)
+        matrix[low, high] = matrix[high, low] = value
+    return matrix
+
+
+def pairwise_kappa(problem, partition):
+    """Separation kappa of each pair of clusters; nan for empty ones and on the diagonal."""
+    code = pairwise_code(partition.n_clusters)
+    empty = partition.empty
+    values = [
+        np.nan
+        if empty[side != 0].any()
+        else minimax_between(Sides.of(problem, partition, side)).kappa
+        for side in code
+    ]
+    return pairwise_matrix(code, values)
+
+
+@one_blas_thread
+def _leading_eigenvector(matrix):
+    last = len(matrix) - 1
+    return eigh(matrix, subset_by_index=[last, last])[1][:, 0]
+
+
+def eigenvector_boundary(problem):
+    r"""Boundary of Approach 3: across the leading eigenvector, through the mean.
+
+    Theorem 3 relaxes the labels to the leading eigenvector of
+    :math:`X(X^\top X + \lambda\Lambda)^{-1}X^\top`. In units where :math:`\Lambda = I` that matrix
+    has the left singular vectors of X whatever lambda is, so the relaxed labels are the first
+    principal component of the correlation matrix. The paper then takes the sign of
+    :math:`XX^\top q`, which depends on the scale of the features; the sign of :math:`Xv` with the
+    eigenvector v, on standardised X, does not.
+    """
+    partition = problem.partition(1)
+    everyone = Sides(
+        problem, partition, np.ones(1, dtype=np.int8), problem.total, problem.total, problem.units
+    )
+    n_features = problem.X.shape[1]
+    active = problem.units.active
+    if problem.total.diagonal:
+        partition.assign(beside(np.zeros(problem.X.shape[0], dtype=np.int8), problem.X))
+        covariance = everyone.implicit()
+        operator = LinearOperator(
+            (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[0]
+        )
+        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-4)[1][:, 0]
+    else:
+        w = np.zeros(n_features)
+        w[active] = _leading_eigenvector(everyone.covariance(problem.total))
+    coef, offset = everyone.hyperplane(w, 0.0)
+    return Boundaries(coef[None], np.array([offset]), pairwise_code(2))

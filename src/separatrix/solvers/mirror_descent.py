@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix._numba import njit
-from separatrix.solvers.label_mixtures import Machine, mixed_kernels, solve_saddle
+from separatrix.solvers.label_mixtures import Machine, find_saddle, mixed_kernels
 from separatrix.solvers.margin_distribution import KernelSpace
-
-__all__ = ["Dual", "mirror_descent", "mirror_saddle"]
 
 # Steps of mirror descent that an estimator takes in each round.
 MIRROR_STEPS = 20_000
@@ -43,7 +41,7 @@ class Dual:
     def ridges(self):
         """Weights of the squares of zeta and of beta in (3), times two."""
         m, machine = len(self.K), self.machine
-        ridge = m * (1 - machine.theta) ** 2 / (2 * machine.C)
+        ridge = m * (1 - machine.theta) ** 2 / (2 * machine.strength)
         return ridge, ridge / machine.nu
 
     def values(self, zeta, beta):
@@ -57,8 +55,8 @@ class Dual:
 
     @property
     def bound(self):
-        """A box that holds the solution, the paper's tau: an objective above C is worse than 0."""
-        return 2 * self.machine.C / (np.sqrt(len(self.K)) * (1 - self.machine.theta))
+        """A box that holds the solution, the paper's tau: above lambda, zero would be better."""
+        return 2 * self.machine.strength / (np.sqrt(len(self.K)) * (1 - self.machine.theta))
 
     def lipschitz(self):
         """Bounds L1 of G and L2 of the norm of its gradient in the box."""
@@ -113,7 +111,7 @@ def practical_steps(dual, n_steps):
     weights, and the multipliers by the curvature of G.
     """
     _, n_labellings, _ = dual.signs.shape
-    equal = solve_saddle(dual.K, dual.signs, dual.machine, max_iter=0)
+    equal = find_saddle(dual.K, dual.signs, dual.machine, max_iter=0)
     # labellings that symmetry makes equal at first differ later
     spread = max(np.ptp(equal.squares), 1e-2 * equal.squares.max())
     differences = n_labellings * spread / np.sqrt(np.log(n_labellings))
@@ -251,4 +249,4 @@ def mirror_saddle(K, signs, machine, *, weights, start, tol, rng):
     if signs.shape[1] > 1:
         found = mirror_descent(K, signs, machine, n_steps=MIRROR_STEPS, steps="practical", rng=rng)
         weights = found.weights
-    return solve_saddle(K, signs, machine, weights=weights, start=start, tol=tol, max_iter=0)
+    return find_saddle(K, signs, machine, weights=weights, start=start, tol=tol, max_iter=0)

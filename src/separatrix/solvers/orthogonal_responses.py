@@ -7,16 +7,10 @@ from scipy.linalg import qr, svd
 
 from separatrix._sklearn import one_blas_thread
 from separatrix.models.graph_responses import Rotated
-from separatrix.result import Status
-from separatrix.solvers.graph_bisection import result_of
-
-__all__ = ["solve_orthogonal"]
+from separatrix.result import SolverResult, Status
 
 
-# --- more than two clusters ---------------------------------------------------------------------
-
-
-def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, rng):
+def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng):
     r"""Responses to all clusters at once, in orthogonal columns.
 
     .. math:: \min_H \; -2 \sum_i \max_c H_{ic} + \gamma \operatorname{tr} H^\top Q H
@@ -37,7 +31,7 @@ def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, r
         Number of clusters.
     reg : float
         Weight of smoothness.
-    n_init : int
+    n_random : int
         Random starts, beside the one by a pivoted QR decomposition.
     max_iter : int
         Most updates from each start.
@@ -53,7 +47,7 @@ def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, r
     result : SolverResult
     """
     best: Any = None
-    iterations = progress.iterations(n_init + 1)
+    iterations = progress.iterations(n_random + 1)
     for restart in iterations:
         start = pivoted_start(low, n_clusters) if restart == 0 else None
         if start is None:
@@ -66,7 +60,9 @@ def solve_orthogonal(low, n_clusters, *, reg, n_init, max_iter, tol, progress, r
     status = iterations.status
     if status is Status.MAX_ITER and settled:
         status = Status.CONVERGED
-    return result_of(Rotated(low, A, reg), objective, iterations, status)
+    return SolverResult.of_responses(
+        Rotated(low, A, reg), objective=objective, history=iterations.history, status=status
+    )
 
 
 def _rotate(low, A, reg, max_iter, tol):

@@ -12,19 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.models.graph_responses import signs_of
-from separatrix.similarity.laplacians import joined_components
+from separatrix.similarity.graphs import joined_components
 from separatrix.similarity.multigrid import GraphHierarchy
-from separatrix.similarity.spectra import LOW_VECTORS, Spectrum, needs_multigrid, spread_of
+from separatrix.similarity.quadratic_forms import LOW_VECTORS, Spectrum, needs_multigrid, spread_of
 from separatrix.solvers.sphere import minimize_on_sphere, second_minimum_on_sphere
 
-__all__ = [
-    "DenseResponder",
-    "GraphResponder",
-    "Responses",
-    "cut_signs",
-    "responder_of",
-    "starts_near_second",
-]
 # Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes.
 COARSE_NODES = 5_000
 # Solutions of a linear system that turn a coarse eigenvector into one of the whole graph.

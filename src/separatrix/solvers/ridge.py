@@ -9,8 +9,9 @@ eigendecomposition of the scatter matrix where samples have few features (`Featu
 Cholesky factor of the kernel matrix for each C (`KernelRidge`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,16 +20,20 @@ from scipy.linalg.blas import dsymv, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
-from separatrix.data.chunks import join_rows, map_chunks
 from separatrix.data.moments import total_moments
-
-__all__ = ["FeatureRidge", "KernelRidge", "Model"]
+from separatrix.data.rows import beside, features_of, join_rows, map_chunks
+from separatrix.models.boundaries import Boundaries
+from separatrix.models.starts import SampledProblem, drawn_rows
+from separatrix.result import Labelling
+from separatrix.similarity.kernels import constant_to_kernel, indefinite_kernel
 
 SOLVES_BEFORE_INVERSE = 20
+# Numbers up to which a matrix is small.
+SMALL = 2**20
 
 
 @dataclass(frozen=True)
-class Model:
+class RidgeModel:
     """A fitted function of the samples.
 
     Attributes
@@ -117,7 +122,7 @@ class FeatureRidge:
         rotated[active] /= self._eigenvalues[active] + 1 / C
         rotated[~active] = 0.0
         coef = self._eigenvectors @ rotated
-        return Model(coef, float(total / self.weight - self.mean @ coef), float(coef @ coef))
+        return RidgeModel(coef, float(total / self.weight - self.mean @ coef), float(coef @ coef))
 
     def fitted(self, model):
         """Values of the model at all samples."""
@@ -180,10 +185,7 @@ class KernelRidge:
         try:
             self._cholesky = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
-            raise ValueError(
-                "kernel is not positive semidefinite: its matrix has eigenvalues below "
-                f"{-1 / C:.3g}. Use a valid kernel, such as 'rbf'."
-            ) from None
+            raise indefinite_kernel(-1 / C, np.diag(self.K).max()) from None
         self._strength, self._inverse, self._n_solved = C, None, 0
         self._eta = self._solved(np.ones(len(H)))
 
@@ -209,8 +211,178 @@ class KernelRidge:
         alpha = nu - intercept * self._eta
         weight = 1.0 if self.sample_weight is None else self.sample_weight
         fitted = targets - alpha / (C * weight)
-        return Model(alpha, float(intercept), float(alpha @ (fitted - intercept))), fitted
+        return RidgeModel(alpha, float(intercept), float(alpha @ (fitted - intercept))), fitted
 
     def boundary(self, model):
         """Normal and offset of the model in the features that boundaries live in."""
         return self._to_coef(model.coef), model.intercept
+
+
+@dataclass(frozen=True)
+class FeatureBasis:
+    """Features of the samples that ridge regression runs on.
+
+    Attributes
+    ----------
+    Z : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The features.
+    shift : ndarray of shape (n_features,)
+        A point inside them, zero if they are sparse.
+    feature_map : callable or None
+        Map of samples to the features; None if they are the features of the samples themselves.
+    to_coef : callable or None
+        Map of weights of the features to normals; None if they are the same.
+    """
+
+    Z: Any
+    shift: np.ndarray
+    feature_map: Any = None
+    to_coef: Any = None
+
+    @classmethod
+    def of(cls, X, rows, row_weight, feature_map=None, to_coef=None):
+        """Features of all samples `X`, of which `rows` are some."""
+        Z = features_of(X, feature_map)
+        some = slice(None, 1_000)  # enough for a point inside the features
+        rows, row_weight = rows[some], None if row_weight is None else row_weight[some]
+        rows = features_of(rows, feature_map)
+        if sp.issparse(rows):  # a sparse matrix cannot be shifted
+            return cls(Z, np.zeros(Z.shape[1]), feature_map, to_coef)
+        shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
+        return cls(Z, shift, feature_map, to_coef)
+
+    def ridge(self, sample_weight):
+        """Ridge regression on the features."""
+        return FeatureRidge(self.Z, sample_weight, shift=self.shift, to_coef=self.to_coef)
+
+    def rows(self, sample_weight):
+        """All rows take part, those without weight too, at no weight."""
+        return None
+
+
+@dataclass(frozen=True)
+class KernelBasis:
+    """Kernel matrix of the samples that ridge regression runs on.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        The matrix.
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
+        The samples of a linear kernel, whose normals are weights of features.
+    """
+
+    K: np.ndarray
+    X: Any
+
+    def ridge(self, sample_weight):
+        """Ridge regression in the span of the kernel at the samples of positive weight."""
+        rows = self.rows(sample_weight)
+        if rows is None:
+            return KernelRidge(self.K, sample_weight, to_coef=self._to_coef)
+
+        def to_coef(alpha):
+            everywhere = np.zeros(len(self.K))
+            everywhere[rows] = alpha
+            return self._to_coef(everywhere)
+
+        return KernelRidge(self.K[np.ix_(rows, rows)], sample_weight[rows], to_coef=to_coef)
+
+    def rows(self, sample_weight):
+        """Rows that take part; None if all do."""
+        if sample_weight is None or (sample_weight > 0).all():
+            return None
+        return np.flatnonzero(sample_weight)
+
+    def _to_coef(self, alpha):
+        return alpha if self.X is None else self.X.T @ alpha
+
+
+# --- the problem --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginProblem(SampledProblem):
+    """Samples as the machines of maximum margin clustering see them.
+
+    Attributes
+    ----------
+    samples : {array, sparse matrix, dask array}
+        The samples, which starts are found on.
+    basis : FeatureBasis or KernelBasis
+        What ridge regression runs on.
+    ridge : FeatureRidge or KernelRidge
+        Ridge regression with the weights of this problem.
+    """
+
+    samples: Any
+    basis: Any
+    ridge: Any
+
+    @classmethod
+    def of(cls, *, sample_weight, basis, **fields):
+        """Factor what the basis holds."""
+        ridge = basis.ridge(sample_weight)
+        return cls(sample_weight=sample_weight, basis=basis, ridge=ridge, **fields)
+
+    def check_varies(self):
+        """Return self, but refuse constant data."""
+        if not self.varies:
+            raise constant_to_kernel()
+        return self
+
+    def restricted(self, weights, rng):
+        """The problem of the samples of positive weight alone."""
+        weights = beside(weights, self.X)
+        ridge, rows = self.basis.ridge(weights), drawn_rows(self.samples, weights, rng)
+        return replace(self, sample_weight=weights, ridge=ridge, **rows)
+
+    @property
+    def start_space(self):
+        """The samples as starts see them."""
+        return self.samples
+
+    @property
+    def varies(self):
+        """Whether there is anything to split."""
+        return self.ridge.scatter > 0
+
+    def scatter(self, whole):
+        """Summed squared distances of the samples from their mean."""
+        return self.ridge.scatter
+
+    @property
+    def is_small(self):
+        """Whether products with what ridge regression runs on are a matter of microseconds."""
+        basis = self.basis
+        numbers = basis.Z if isinstance(basis, FeatureBasis) else basis.K
+        return isinstance(numbers, np.ndarray) and numbers.size <= SMALL
+
+    @property
+    def is_sampled(self):
+        """Whether the problem can and should be solved on a sample of the rows first."""
+        return isinstance(self.basis, FeatureBasis) and super().is_sampled
+
+    def sampled(self, rng):
+        """The problem of the sampled rows alone, which weigh as much as all."""
+        share = self.ridge.weight / self.rows.shape[0]
+        weights = np.full(self.rows.shape[0], share)
+        basis = FeatureBasis.of(
+            self.rows, self.rows, None, self.basis.feature_map, self.basis.to_coef
+        )
+        return MarginProblem.of(
+            samples=self.rows,
+            X=basis.Z,
+            sample_weight=weights,
+            basis=basis,
+            **drawn_rows(self.rows, weights, rng),
+        )
+
+    def labelling(self, boundaries):
+        """Labels that boundaries give to the samples."""
+        return Labelling(self.labels_of(boundaries), boundaries.n_clusters, self.sample_weight)
+
+    def joined(self, splits, n_clusters):
+        """Boundaries of repeated splits, and the labelling that they make."""
+        boundaries = Boundaries.of_splits(splits, n_clusters, self.X.shape[1])
+        return boundaries, self.labelling(boundaries)

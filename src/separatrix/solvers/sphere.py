@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["minimize_on_sphere", "second_minimum_on_sphere"]
-
 # Newton's steps on the secular equation; ten are the rule.
 MAX_STEPS = 200
 

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.models.graph_responses import TwoSided, signs_of
-from separatrix.result import Status
-from separatrix.solvers.graph_bisection import result_of
+from separatrix.result import SolverResult, Status
 
-__all__ = ["run_sqp", "solve_sqp", "sqp_step"]
 # Change of responses and multiplier at which Algorithm 1 of the paper stops.
 SQP_TOL = 1e-6
 
@@ -59,8 +57,10 @@ def solve_sqp(responder, signs, *, reg, max_iter, progress):
         iterations.record(best[0])
     objective, run = best
     status = run.status if iterations.status is Status.MAX_ITER else iterations.status
-    model = TwoSided(responder.form, run.h, run.eta, run.omega, reg)
-    return replace(result_of(model, objective, iterations, status), n_iter=max(1, run.n_steps))
+    model = TwoSided(responder.form, run.h, reg, run.eta, run.omega)
+    return SolverResult.of_responses(
+        model, objective=objective, history=iterations.history, status=status
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,241 @@
+"""Rows of the data: passes over them chunk by chunk, and samples drawn of them.
+
+Every pass over the data is a pure function of one chunk of rows, ``f(X_chunk, ...) -> partial``.
+`map_chunks` runs it over a NumPy or sparse matrix, over an array of any namespace that
+scikit-learn dispatches to, or over the blocks of a dask array; the caller combines the partials.
+"""
+
+import os
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from separatrix._sklearn import (
+    check_sample_weight,
+    is_dask,
+    like,
+    namespace_of,
+    supported_floats,
+    to_numpy,
+)
+
+# Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
+# count: a product with a vector makes one number per row, and cutting it finer only makes the
+# threads of BLAS wait for each other. A GPU wants fewer and larger chunks, since each one waits
+# for the host.
+CHUNK_SIZE = 2**22
+DEVICE_CHUNK_SIZE = 2**26
+# Numbers of X in a chunk that its function reads more than once: they should stay in the cache.
+CACHE_SIZE = 2**18
+
+
+def beside(values, X):
+    """Move a NumPy array to where the rows of `X` live; what belongs to a dask array is local."""
+    return values if is_dask(X) else like(values, X)
+
+
+def row_slices(X, width=None, n_rows=None, rereads=False):
+    """Slices of consecutive rows that make up the chunks of `X`, or of `n_rows` taken from it.
+
+    `width` is the number of columns of what a pass makes per row; None if that is as many as X
+    has. `rereads` tells that the pass goes over each chunk of X more than once.
+    """
+    n_samples, n_features = X.shape
+    if n_rows is not None:
+        n_samples = n_rows
+    if sp.issparse(X):  # slicing a sparse matrix copies it, and a product needs no blocking
+        return [slice(0, n_samples)]
+    size = CHUNK_SIZE if isinstance(X, np.ndarray) else DEVICE_CHUNK_SIZE
+    if rereads and isinstance(X, np.ndarray):
+        size, width = CACHE_SIZE, None
+    step = max(1, size // max(1, n_features if width is None else width))
+    return [slice(start, min(start + step, n_samples)) for start in range(0, n_samples, step)]
+
+
+def map_chunks(function, X, *row_arrays, width=None, rereads=False, **shared):
+    """Yield ``function(X[rows], *(a[rows] for a in row_arrays), **shared)`` chunk by chunk.
+
+    Parameters
+    ----------
+    function : callable
+        Pure function of one chunk. For dask it must be importable by the workers.
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    *row_arrays : array of shape (n_samples, ...) or None
+        Arrays that are cut along with the rows; None is passed on as None.
+    width : int, default=None
+        Columns of the arrays that `function` makes of a chunk; None if as many as X has.
+    rereads : bool, default=False
+        Whether `function` goes over a chunk more than once, which then has to fit the cache.
+    **shared
+        Arguments that are the same for all chunks.
+
+    Yields
+    ------
+    partial : object
+        What `function` returned for the next chunk, in the order of the rows.
+    """
+    if is_dask(X):
+        from separatrix.data.dask_arrays import map_blocks
+
+        yield from map_blocks(function, X, *row_arrays, **shared)
+        return
+    for rows in row_slices(X, width, rereads=rereads):
+        # a whole matrix is passed as itself: even a full slice of a sparse one is a copy
+        chunk = X if rows == slice(0, X.shape[0]) else X[rows, :]
+        yield function(chunk, *(a if a is None else a[rows] for a in row_arrays), **shared)
+
+
+def join_rows(parts):
+    """One array from the arrays that chunks made, in the order of the rows."""
+    parts = list(parts)
+    return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
+
+
+def map_rows(transform, X, *, width):
+    """Array of ``transform(chunk)`` for all rows of `X`; `width` as in `map_chunks`."""
+    return join_rows(map_chunks(_apply, X, transform=transform, width=width))
+
+
+def _apply(X, *, transform):
+    return transform(X)
+
+
+def features_of(X, feature_map):
+    """Features that `feature_map` makes of all rows of `X`, lazily for a dask array.
+
+    A `feature_map` of None leaves `X` as it is.
+    """
+    if feature_map is None:
+        return X
+    if is_dask(X):
+        from separatrix.data.dask_arrays import lazy_rows
+
+        return lazy_rows(feature_map, X, n_columns=feature_map.rank, dtype=X.dtype)
+    return map_rows(feature_map, X, width=feature_map.rank)
+
+
+SAMPLE_SIZE = 20_000
+
+
+def sample_size(n_samples):
+    """Rows to find a start on: all of up to 20,000, later a fiftieth.
+
+    The sample's own error is then small beside what the first passes over all rows correct.
+    """
+    return max(SAMPLE_SIZE, n_samples // 50)
+
+
+def rows_at(X, drawn=None):
+    """Rows `drawn` of `X`, or all of them, as a NumPy or sparse matrix."""
+    if is_dask(X):
+        return to_numpy((X if drawn is None else X[drawn]).compute())
+    if drawn is None:
+        return to_numpy(X)
+    if sp.issparse(X):
+        return X[drawn]
+    return to_numpy(namespace_of(X)[0].take(X, like(drawn, X), axis=0))
+
+
+def sample_rows(X, sample_weight, *, size, rng):
+    """Rows of `X` as a NumPy or sparse matrix: those of positive weight, or a sample of `size`.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights.
+    size : int
+        Most rows to return. A larger X is drawn from with replacement, in proportion to the
+        weights.
+    rng : RandomState
+        Used only for drawing.
+
+    Returns
+    -------
+    rows : ndarray or sparse matrix of shape (n_rows, n_features)
+        The rows.
+    weights : ndarray of shape (n_rows,) or None
+        Their weights; None if all are one.
+    """
+    n_samples = X.shape[0]
+    weights = to_numpy(sample_weight)
+    if n_samples <= size:
+        rows = rows_at(X)
+        if weights is None or (weights > 0).all():
+            return rows, weights
+        return rows[weights > 0], weights[weights > 0]
+    if weights is None:
+        drawn = rng.randint(n_samples, size=size)
+    else:
+        cumulated = np.cumsum(weights)
+        drawn = np.searchsorted(cumulated, rng.uniform(0, cumulated[-1], size), side="right")
+    drawn.sort()
+    return rows_at(X, drawn), None
+
+
+def physical_memory():
+    """Bytes of memory that this machine has; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # no such names on this system
+        return np.inf
+
+
+def check_fits_memory(n_samples, *, remedy, n_matrices=2):
+    """Refuse matrices of n_samples by n_samples that memory cannot hold: a kernel and a factor."""
+    needed, memory = 8 * n_matrices * n_samples**2, physical_memory()
+    if needed > memory:
+        raise ValueError(
+            f"{n_matrices} matrices of all pairs of {n_samples} samples need "
+            f"{needed / 1e9:.3g} GB, but this machine has {memory / 1e9:.3g} GB; {remedy}."
+        )
+
+
+# --- rows at the door ---------------------------------------------------------------------------
+
+
+def check_samples(estimator, X, *, reset, dtype=None):
+    """Samples as an array that solvers can take."""
+    if not is_dask(X):
+        try:
+            return validate_data(
+                estimator,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=supported_floats(X) if dtype is None else dtype,
+            )
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(
+                f"X must be numeric: {error}. Encode text columns as numbers first."
+            ) from error
+    from separatrix.data.dask_arrays import validate_dask
+
+    X = validate_dask(X)
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    return X
+
+
+def check_weights(X, sample_weight):
+    """Weights as an array beside the rows of `X`, or None."""
+    if sample_weight is None:
+        return None
+    if is_dask(sample_weight):
+        sample_weight = sample_weight.compute()
+    rows = np.empty((X.shape[0], 0))  # only its length is looked at
+    weights = check_sample_weight(
+        to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
+    )
+    return beside(weights, X)

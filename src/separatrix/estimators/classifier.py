@@ -1,0 +1,97 @@
+"""Classifiers whose model is a set of boundaries."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix._sklearn import check_same_namespace, is_dask, namespace_of, to_numpy
+from separatrix.data.rows import check_samples
+from separatrix.models.boundaries import Boundaries
+from separatrix.similarity.kernels import Kernel
+
+
+class BoundaryClassifier(ClassifierMixin, BaseEstimator):
+    """Prediction of classes by boundaries."""
+
+    _model: Boundaries
+    classes_: np.ndarray
+
+    def decision_function(self, X):
+        """Signed scores of samples: how far inside each class they lie.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; their kernel with the training samples where that is precomputed.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one value, positive for the second. Otherwise a column per class; the
+            largest wins. Lazy for a dask array.
+        """
+        X = self._validate_new(X, "decision_function")
+        return self._model.scores_of_rows(X)
+
+    def predict(self, X):
+        """Class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; their kernel with the training samples where that is precomputed.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+            Classes. Lazy for a dask array.
+        """
+        X = self._validate_new(X, "predict")
+        codes = self._model.labels_of_rows(X)
+        if is_dask(codes):
+            return codes.map_blocks(self.classes_.take, dtype=self.classes_.dtype)
+        if not np.issubdtype(self.classes_.dtype, np.number):
+            return self.classes_[to_numpy(codes)]
+        xp, device = namespace_of(codes)
+        return xp.take(xp.asarray(self.classes_, device=device), xp.astype(codes, xp.int64))
+
+    def _validate_new(self, X, method):
+        check_is_fitted(self)
+        X = check_samples(self, X, reset=False)
+        if not is_dask(X):
+            check_same_namespace(X, self, attribute="intercept_", method=method)
+        return X
+
+    def __sklearn_tags__(self):
+        return Kernel.of(self).describe(super().__sklearn_tags__())
+
+
+def class_codes(estimator, X, y):
+    """The classes, and the number of the class of each sample."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    if is_dask(y):
+        y = y.compute()
+    y = column_or_1d(to_numpy(y), warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    if y.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]}, "
+            f"y has {y.shape[0]}."
+        )
+    return np.unique(y, return_inverse=True)
+
+
+def check_classes(estimator, classes, codes, weights):
+    """Refuse fewer than two classes, and classes without weight."""
+    present = np.bincount(codes, weights=weights, minlength=len(classes)) > 0
+    if len(classes) < 2 or not present.all():
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes in y, each with "
+            f"positive weight; got {int(present.sum())} class of {len(classes)}."
+        )

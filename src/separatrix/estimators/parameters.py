@@ -1,0 +1,39 @@
+"""What parameters may be, for those that several estimators have."""
+
+from numbers import Integral, Real
+
+from separatrix._sklearn import Interval, StrOptions
+
+POSITIVE = [Interval(Real, 0, None, closed="neither")]
+COUNT = [Interval(Integral, 1, None, closed="left")]
+
+N_CLUSTERS = {"n_clusters": COUNT, "random_state": ["random_state"]}
+UPDATES = {"max_iter": COUNT, "tol": [Interval(Real, 0, 1, closed="left")]}
+RESTARTS = {"n_init": COUNT, **UPDATES}
+GAMMA = [StrOptions({"scale", "mean", "median"}), *POSITIVE, tuple]
+KERNEL = {
+    "kernel": [
+        StrOptions(
+            {"linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed"}
+        ),
+        callable,
+    ],
+    "gamma": GAMMA,
+    "degree": [Interval(Real, 1, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+}
+N_COMPONENTS = {"n_components": COUNT}
+INIT = {"init": [StrOptions({"k-means", "random"}), "array-like"]}
+BALANCE = {"balance": [Interval(Real, 0, 1, closed="left")]}
+SCALED_C = {"C": [StrOptions({"scale"}), *POSITIVE]}
+SAMPLED_SEARCH = {"max_samples": [Interval(Integral, 2, None, closed="left")], **N_COMPONENTS}
+GAP_TOL = {"gap_tol": [Interval(Real, 0, 1, closed="left")]}
+CERTIFIED = {"max_steps": COUNT, **GAP_TOL}
+GRAPH = {
+    "affinity": [StrOptions({"local", "rbf", "cosine", "precomputed"})],
+    "graph": [StrOptions({"union", "mutual", "full"})],
+    "n_neighbors": COUNT,
+    "gamma": GAMMA,
+    "neighbors": [StrOptions({"exact", "approximate"})],
+    "n_jobs": [Integral, None],
+}

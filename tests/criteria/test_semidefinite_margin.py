@@ -1,0 +1,150 @@
+"""Semidefinite maximum margin clustering against cvxpy, theorems, brute force and invariances."""
+
+from itertools import product
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.linalg import eigvalsh
+from sklearn.datasets import make_blobs
+
+from golden import regenerate_sdp as oracle
+from separatrix import SemidefiniteMarginClustering
+from separatrix.criteria.semidefinite_margin import relax_semidefinite_margin
+from separatrix.metrics import clustering_error
+from separatrix.result import Progress, Status
+from separatrix.solvers.interior_point import optimize_program
+from separatrix.solvers.label_programs import MachineProgram, label_bound
+
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+BALANCE = oracle.BALANCE["semidefinite_margin"]
+
+
+# --- the program --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", oracle.KERNELS)
+@pytest.mark.parametrize("C", oracle.PARAMETERS["semidefinite_margin"])
+def test_optimum_is_that_of_cvxpy(C, name):
+    K = oracle.kernel(24, name)
+    optimum, error = oracle.solve("semidefinite_margin", K, C)
+    found = relax_semidefinite_margin(K, C=C, balance=BALANCE, tol=1e-7)
+    assert found.status is Status.CONVERGED
+    assert found.gap <= 1e-7
+    assert found.objective == pytest.approx(optimum, rel=1e-5)
+    # Clarabel measures its error before it undoes its scaling of the problem
+    assert found.lower_bound <= optimum + 100 * error * abs(optimum)
+
+
+@pytest.mark.parametrize("case", oracle.golden_cases("semidefinite_margin"), ids=oracle.name_of)
+def test_optimum_is_golden(case):
+    K = oracle.kernel(case["n"], case["kernel"])
+    found = relax_semidefinite_margin(K, C=case["parameter"], balance=BALANCE)
+    assert found.objective == pytest.approx(case["optimum"], rel=1e-5)
+    assert found.gap <= 1e-6
+    assert found.lower_bound <= case["optimum"] + max(case["error"], 1e-6) * case["optimum"]
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 1e3])
+@pytest.mark.parametrize("balance", [0.0, 0.3, 1.0])
+def test_certificate_holds_without_the_solver(C, balance):
+    """Both bounds follow from what is returned by linear algebra and one quadratic program."""
+    n = 81
+    K = oracle.kernel(n)
+    found = relax_semidefinite_margin(K, C=C, balance=balance)
+    bound = label_bound(balance, n)
+    # M is feasible, so the value of its machine is no less than the optimum
+    M = found.M
+    np.testing.assert_allclose(np.diag(M), 1, atol=1e-9)
+    assert eigvalsh(M)[0] >= -1e-12
+    assert M.sum() <= bound**2 * (1 + 1e-9)
+    assert np.abs(M.sum(axis=1)).max() <= bound * (1 + 1e-9)  # the band of the papers
+    alpha = cp.Variable(n)
+    root = np.linalg.cholesky(K * M + 1e-13 * np.eye(n))
+    value = 2 * cp.sum(alpha) - cp.sum_squares(root.T @ alpha)
+    machine = cp.Problem(cp.Maximize(value), [alpha >= 0, alpha <= C])
+    assert machine.solve(solver="CLARABEL") <= found.objective * (1 + 1e-7)
+    # x is feasible, so its value is no more than the optimum
+    alpha, d, tau = found.x[:n], found.x[n:-1], found.x[-1]
+    assert (alpha >= 0).all()
+    assert (alpha <= C).all()
+    assert tau >= 0
+    X = np.diag(d) + tau - np.outer(alpha, alpha) * K
+    assert eigvalsh(X)[0] >= -1e-12 * np.abs(X).max()
+    value = 2 * alpha.sum() - d.sum() - bound**2 * tau
+    assert found.lower_bound == pytest.approx(value, rel=1e-12)
+    assert value <= found.objective
+    assert found.gap <= 1e-6
+
+
+def machine_of(signs, K, C, tol=1e-8):
+    """Value of the machine of labels."""
+    program = MachineProgram(signs[:, None] * K * signs, C)
+    return optimize_program(program, tol=tol, max_steps=100, progress=Progress()).objective
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_relaxation_bounds_every_labelling(C):
+    """Brute force: no labels in balance have a better machine."""
+    n = 9
+    K = oracle.kernel(n)
+    found = relax_semidefinite_margin(K, C=C, balance=0.4, tol=1e-8)
+    labellings = [np.array([1.0, *rest]) for rest in product((-1.0, 1.0), repeat=n - 1)]
+    values = [
+        machine_of(signs, K, C, tol=1e-9) for signs in labellings if abs(signs.sum()) <= 0.4 * n
+    ]
+    assert found.objective <= min(values) * (1 + 1e-8)
+
+
+def test_relaxation_is_exact_for_separated_clusters():
+    """Within each cluster, M is then one; between them the kernel says nothing."""
+    X = np.concatenate([oracle.points(10), oracle.points(11) + 10])
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 4)
+    signs = np.where(np.arange(21) < 10, 1.0, -1.0)
+    found = relax_semidefinite_margin(K, C=0.1, balance=0.3)
+    np.testing.assert_allclose(found.M[:10, :10], 1, atol=1e-3)
+    np.testing.assert_allclose(found.M[10:, 10:], 1, atol=1e-3)
+    assert found.objective == pytest.approx(machine_of(signs, K, 0.1), rel=1e-5)
+
+
+def test_the_trivial_optimum_without_balance():
+    """For a nonnegative kernel, one cluster of all samples is best if nothing forbids it."""
+    K = oracle.kernel(20)
+    found = relax_semidefinite_margin(K, C=1.0, balance=1.0)
+    assert found.objective == pytest.approx(machine_of(np.ones(20), K, 1.0), rel=1e-6)
+
+
+def test_optimum_does_not_depend_on_the_order_of_samples():
+    K = oracle.kernel(41)
+    order = np.random.RandomState(0).permutation(41)
+    first, second = (
+        relax_semidefinite_margin(matrix, C=1.0, balance=0.3, tol=1e-8)
+        for matrix in (K, K[np.ix_(order, order)])
+    )
+    assert first.objective == pytest.approx(second.objective, rel=1e-7)
+    np.testing.assert_allclose(first.M[np.ix_(order, order)], second.M, atol=1e-2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_tiny_and_badly_scaled_programs(n, scale):
+    K = scale * oracle.kernel(n, "laplacian")
+    for C in (1e-3, 1.0, 1e3):
+        assert relax_semidefinite_margin(K, C=C, balance=0.0).gap <= 1e-6
+
+
+# --- the estimator ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.1, 0.5])
+def test_balance_is_kept(balance):
+    X, _ = make_blobs([50, 11], centers=[[0, 0], [5, 0]], random_state=0)
+    sizes = np.bincount(SemidefiniteMarginClustering(balance=balance).fit(X).labels_)
+    assert sizes[0] - sizes[1] <= max(balance * 61, 1)
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.01, 1.0])
+def test_a_small_C_does_not_move_the_boundary(C):
+    """All values of the machine are then far below one, and the loss tells nothing of the cut."""
+    X, y = make_blobs(80, centers=[[0, 0], [8, 0]], random_state=0)
+    assert clustering_error(y, SemidefiniteMarginClustering(C=C).fit(X).labels_) == 0

@@ -1,0 +1,158 @@
+"""Dask arrays: the same answers as in memory, block by block, and lazy predictions."""
+
+import collections
+import threading
+
+import numpy as np
+import pytest
+
+from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
+from separatrix.solvers import minimax
+
+SOLVERS = ["mpm", "gep", "eig"]
+CHUNKS = {"one": 90, "two": 45, "uneven": (40, 1, 30, 19)}
+
+
+@pytest.fixture
+def da():
+    return pytest.importorskip("dask.array")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_dask_equals_local(solver, n_clusters, chunks, weighted, da, X, weight, seen):
+    weight = weight if weighted else None
+    expected = MaximinSeparationClustering(n_clusters, solver=solver)
+    expected.fit(X, sample_weight=weight)
+    seen.clear()
+    lazy = da.from_array(X, chunks=(CHUNKS[chunks], 3))
+    model = MaximinSeparationClustering(n_clusters, solver=solver)
+    model.fit(lazy, sample_weight=weight)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-7, atol=1e-9)
+    assert model.n_iter_ == expected.n_iter_
+    # each pass went over each block
+    moved = collections.Counter(
+        rows.shape[0] for name, rows in seen if name == "_move_chunk" and rows.shape[0] > 0
+    )
+    blocks = collections.Counter(lazy.chunks[0])
+    n_passes = moved[lazy.chunks[0][0]] // blocks[lazy.chunks[0][0]]
+    assert n_passes > 0
+    assert moved == collections.Counter({size: n_passes * n for size, n in blocks.items()})
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+def test_dask_predictions_are_lazy(n_clusters, da, X):
+    computed = []
+    lock = threading.Lock()
+
+    def watched(block):
+        with lock:
+            computed.append(block.shape[0])
+        return block
+
+    model = MaximinSeparationClustering(n_clusters).fit(X)
+    lazy = da.from_array(X, chunks=((40, 1, 30, 19), 3)).map_blocks(
+        watched, dtype=X.dtype, meta=np.empty((0, 0))
+    )
+    labels, scores = model.predict(lazy), model.decision_function(lazy)
+    assert sum(computed) == 0
+    assert isinstance(labels, da.Array)
+    assert isinstance(scores, da.Array)
+    assert labels.shape == (90,)
+    assert scores.shape == model.decision_function(X).shape
+    assert labels.chunks[0] == scores.chunks[0] == lazy.chunks[0]
+    assert labels.dtype == model.labels_.dtype
+    np.testing.assert_array_equal(labels.compute(), model.labels_)
+    assert sum(computed) == 90
+    np.testing.assert_allclose(scores.compute(), model.decision_function(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.usefixtures("small_samples")
+def test_dask_starts_on_the_same_sample(solver, da, X):
+    params = {"solver": solver, "n_init": 2, "random_state": 3}
+    expected = MaximinSeparationClustering(3, **params).fit(X).labels_
+    lazy = da.from_array(X, chunks=(25, 3))
+    model = MaximinSeparationClustering(3, **params).fit(lazy)
+    np.testing.assert_array_equal(model.labels_, expected)
+
+
+def test_dask_arrays_of_other_forms(da, X, weight):
+    expected = MaximinSeparationClustering(3).fit(X, sample_weight=weight).labels_
+    lazy = da.from_array(X, chunks=(25, 3))
+    unknown = lazy[lazy[:, 0] > -np.inf]
+    assert np.isnan(unknown.shape[0])
+    for rows in (lazy.rechunk((40, 2)), unknown):
+        model = MaximinSeparationClustering(3)
+        model.fit(rows, sample_weight=da.from_array(weight, chunks=7))
+        np.testing.assert_array_equal(model.labels_, expected)
+    whole = MaximinSeparationClustering(3).fit(np.round(X).astype(int)).labels_
+    model = MaximinSeparationClustering(3).fit(lazy.round().astype(int))
+    np.testing.assert_array_equal(model.labels_, whole)
+
+
+@pytest.mark.parametrize("multiway", ["one-vs-rest", "bisection"])
+def test_dask_with_other_codes_and_kernels(multiway, da, X):
+    lazy = da.from_array(X, chunks=(25, 3))
+    for params in ({"multiway": multiway}, {"multiway": multiway, "kernel": "rbf"}):
+        expected = MaximinSeparationClustering(3, **params).fit(X)
+        model = MaximinSeparationClustering(3, **params).fit(lazy)
+        np.testing.assert_array_equal(model.labels_, expected.labels_)
+        np.testing.assert_array_equal(model.predict(lazy).compute(), expected.labels_)
+
+
+def test_dask_wide_data(da, X, monkeypatch):
+    monkeypatch.setattr(minimax, "WIDE", 2)
+    lazy = da.from_array(X, chunks=(25, 3))
+    for solver in SOLVERS:
+        expected = MaximinSeparationClustering(2, solver=solver).fit(X).labels_
+        labels = MaximinSeparationClustering(2, solver=solver).fit(lazy).labels_
+        np.testing.assert_array_equal(labels, expected)
+
+
+def test_classifier_takes_dask(da, X):
+    y = np.array(["a", "b", "c"])[MaximinSeparationClustering(3).fit(X).labels_]
+    lazy = da.from_array(X, chunks=(25, 3))
+    model = MinimaxProbabilityMachine().fit(lazy, da.from_array(y, chunks=10))
+    predicted = model.predict(lazy)
+    assert isinstance(predicted, da.Array)
+    expected = MinimaxProbabilityMachine().fit(X, y).predict(X)
+    np.testing.assert_array_equal(predicted.compute(), expected)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda X: np.where(X > 5.0, np.nan, X), "X contains NaN"),
+        (lambda X: np.where(X > 5.0, np.inf, X), "X contains NaN, infinity"),
+        (lambda X: X[:, 0], r"Expected 2D array, got 1D dask array of shape \(90,\)"),
+        (lambda X: X.astype(str), "X must be numeric, got a dask array of dtype <U"),
+        (lambda X: X[:1], "n_samples=1 should be >= n_clusters=2"),
+        (np.ones_like, "X is constant"),
+    ],
+)
+def test_bad_dask_arrays_are_named(spoil, message, da, X):
+    lazy = da.from_array(spoil(X), chunks=25)
+    # an infinite value is noticed by its moments, where NumPy has its own word on inf - inf
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
+        MaximinSeparationClustering().fit(lazy)
+
+
+def test_bad_input_beside_dask_arrays_is_named(da, X):
+    lazy = da.from_array(X, chunks=(25, 3))
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\), expected \(90,\)"):
+        MaximinSeparationClustering().fit(lazy, sample_weight=np.ones(3))
+    with pytest.raises(TypeError, match="kernel='precomputed' needs a dense array"):
+        MaximinSeparationClustering(kernel="precomputed").fit(lazy @ lazy.T)
+    model = MaximinSeparationClustering().fit(lazy)
+    with pytest.raises(ValueError, match=r"X has 2 features.* expecting 3 features"):
+        model.predict(lazy[:, :2])
+
+
+def test_dask_predictions_name_nan(da, X):
+    model = MaximinSeparationClustering().fit(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(da.from_array(np.full((4, 3), np.nan), chunks=2)).compute()

@@ -1,0 +1,34 @@
+"""Evidence for the number of clusters."""
+
+import numpy as np
+
+from separatrix.selection import number_of_clusters
+from separatrix.selection.auto import AutoClustering
+from separatrix.selection.number_of_clusters import plausible_numbers
+
+
+def test_most_isolated_clusters_are_counted():
+    """Three rings within each other, which are two clusters, or three, with a wide gap."""
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    rings = np.vstack([ring, 2 * ring, 3 * ring])
+    assert number_of_clusters.most_isolated(rings, [2, 3, 4, 5]) == 3
+    assert number_of_clusters.most_isolated(rings, [2]) == 2
+    assert number_of_clusters.most_isolated(ring, [2, 3]) is None
+    assert AutoClustering(max_clusters=5).fit(rings).n_clusters_ == 3
+
+
+def test_plausible_numbers_are_near_the_best():
+    curve = {2: 0.5, 3: 0.55, 4: 0.1, 5: 0.52, 6: 0.51}
+    assert plausible_numbers(curve) == [3, 5, 6]
+    assert plausible_numbers({2: 1.0, 3: 1.0 - 1e-9, 4: 0.0}) == [3, 2]
+    assert plausible_numbers({2: 0.9, 3: 0.1}) == [2]
+
+
+def test_number_of_clusters_is_found_where_it_is_plain(blobs):
+    model = AutoClustering().fit(blobs[0])
+    assert model.n_clusters_ == model.plausible_n_clusters_[0] == 3
+    assert model.n_clusters_words_.startswith("3: no other number comes near")
+    assert list(model.selection_curve_) == list(range(2, 11))
+    model.set_params(n_clusters=2).fit(blobs[0])
+    assert not hasattr(model, "selection_curve_")
