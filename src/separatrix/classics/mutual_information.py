@@ -353,7 +353,7 @@ def leading_eigenvectors(K, n_vectors, known):
         return np.ones(n_known), known
     if sp.issparse(K) and n > max(DENSE_SAMPLES, 2 * n_vectors):
         rest = LinearOperator(K.shape, matvec=lambda v: K @ v - known @ (known.T @ v))
-        values, vectors = eigsh(rest, k=n_sought, which="LA", v0=np.full(n, n**-0.5))
+        values, vectors = eigsh(rest, k=n_sought, which="LA", v0=np.full(n, n**-0.5), rng=0)
     else:
         K = K.toarray() if sp.issparse(K) else K
         values, vectors = eigh(K - known @ known.T, subset_by_index=[n - n_sought, n - 1])

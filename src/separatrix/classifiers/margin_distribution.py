@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from separatrix._sklearn import Interval, fit_context, refuse_dask
 from separatrix.data.rows import check_fits_memory, check_weights
-from separatrix.estimators.base import set_fitted
+from separatrix.estimators.base import kept_on_failure, set_fitted
 from separatrix.estimators.classifier import BoundaryClassifier, check_classes, class_codes
 from separatrix.estimators.parameters import COUNT, KERNEL, SCALED_C
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
@@ -185,6 +185,10 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         self : object
             The fitted classifier.
         """
+        with kept_on_failure(self):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight):
         refuse_dask(self, X, instead="MinimaxProbabilityMachine")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         kernel = Kernel.of(self)
@@ -242,7 +246,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
             f"Newton's method ended with a residual of {residual:.3g}, where "
             f"kkt_tol={self.kkt_tol:g} was asked for. {remedy}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _fit_kernel(self, X, kernel, losses, weights, present):

@@ -6,7 +6,7 @@ import numpy as np
 
 from separatrix._sklearn import Interval, fit_context, to_numpy
 from separatrix.data.rows import beside, check_samples, check_weights
-from separatrix.estimators.base import random_state_of, set_fitted
+from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
 from separatrix.estimators.classifier import BoundaryClassifier, check_classes, class_codes
 from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
 from separatrix.models.boundaries import Boundaries, pairwise_code
@@ -135,6 +135,10 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
         self : object
             The fitted classifier.
         """
+        with kept_on_failure(self):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight):
         X = check_samples(self, X, reset=True)
         classes, codes = class_codes(self, X, y)
         sample_weight = check_weights(X, sample_weight)

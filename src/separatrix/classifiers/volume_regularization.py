@@ -12,6 +12,7 @@ from separatrix._sklearn import StrOptions, fit_context
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
     check_graph_samples,
+    kept_on_failure,
     precomputed_parameter,
     set_fitted,
     similarities_of,
@@ -163,6 +164,10 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        with kept_on_failure(self):
+            return self._fit(X, y)
+
+    def _fit(self, X, y):
         X, y = self._validate_X_y(X, y)
         known = np.ones(len(y), dtype=bool) if self.unlabeled is None else y != self.unlabeled
         check_classification_targets(y[known])
@@ -201,7 +206,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
             return GivenGraph.of_matrix(X)
         if self.matrix not in ("normalized", "unnormalized"):
             check_fits_memory(X.shape[0], remedy="use a sparse graph and matrix='normalized'")
-        return similarities_of(self, X, stacklevel=5)
+        return similarities_of(self, X, stacklevel=6)
 
     def _validate_X_y(self, X, y):
         if y is None:

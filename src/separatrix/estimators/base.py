@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,32 @@ def random_state_of(estimator):
     return check_random_state(DEFAULT_SEED if seed is None else seed)
 
 
+@contextmanager
+def kept_on_failure(estimator):
+    """A fit that fails leaves what was fitted before."""
+    before = _fitted(estimator)
+    try:
+        yield
+    except BaseException:
+        for name in _fitted(estimator):
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
+
+
+def _fitted(estimator):
+    """Attributes that a fit sets, by name."""
+    return {
+        name: value
+        for name, value in vars(estimator).items()
+        if name == "_model" or (name.endswith("_") and not name.startswith("_"))
+    }
+
+
 def set_fitted(estimator, attributes):
     """Set fitted attributes, and remove those of an earlier fit."""
-    kept = {"n_features_in_", "feature_names_in_"}
-    for name in [*vars(estimator)]:
-        if name.endswith("_") and not name.startswith("_") and name not in kept:
-            delattr(estimator, name)
+    for name in set(_fitted(estimator)) - {"n_features_in_", "feature_names_in_"}:
+        delattr(estimator, name)
     vars(estimator).update(attributes)
 
 
@@ -124,8 +145,6 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             )
             # 2) the best clusters found
             result = self._solve(problem, progress, rng)
-            if not result.status.is_silent:
-                warnings.warn(result.status.value, ConvergenceWarning, stacklevel=4)
             # 3) their numbers: the largest first
             order = result.labelling.order
             rule = result.model.renumbered(order)
@@ -133,6 +152,7 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             model, own = problem.completed(rule), self._attributes(problem, result, order)
+            self._warn(result.status, Labelling(labels, self.n_clusters, sample_weight))
         xp, _ = namespace_of(labels)
         own = {**self._resolved(problem), **own}
         fitted = {
@@ -146,6 +166,13 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         set_fitted(self, fitted)
         progress.close(rule)
         return self
+
+    def _warn(self, status, labelling):
+        """Tell how the solver ended, and of clusters that the final labels lack."""
+        if status is not Status.STOPPED and labelling.empty.any():
+            status = Status.DEGENERATE
+        if not status.is_silent:
+            warnings.warn(status.value, ConvergenceWarning, stacklevel=5)
 
     def _check_n_samples(self, X, sample_weight):
         n_samples = X.shape[0]
@@ -221,8 +248,9 @@ class BoundaryClustering(BaseClustering):
         self : object
             The fitted estimator.
         """
-        X = self._validate_X(X, reset=True)
-        return self._fit(X, check_weights(X, sample_weight))
+        with kept_on_failure(self):
+            X = self._validate_X(X, reset=True)
+            return self._fit(X, check_weights(X, sample_weight))
 
     def predict(self, X):
         """Cluster of each sample: the side of the boundaries it lies on.
@@ -310,7 +338,8 @@ def fit_without_weights(self, X, y=None):
     self : object
         The fitted estimator.
     """
-    return self._fit(self._validate_X(X, reset=True))
+    with kept_on_failure(self):
+        return self._fit(self._validate_X(X, reset=True))
 
 
 @fit_context(prefer_skip_nested_validation=True)
@@ -337,9 +366,10 @@ def fit_with_links(self, X, y=None, *, must_link=None, cannot_link=None, known_l
     self : object
         The fitted estimator.
     """
-    X = self._validate_X(X, reset=True)
-    links = _links(self, X, must_link, cannot_link, known_labels)
-    return self._fit(X, links=links)
+    with kept_on_failure(self):
+        X = self._validate_X(X, reset=True)
+        links = _links(self, X, must_link, cannot_link, known_labels)
+        return self._fit(X, links=links)
 
 
 @fit_context(prefer_skip_nested_validation=True)
@@ -370,9 +400,10 @@ def fit_with_weights_and_links(
     self : object
         The fitted estimator.
     """
-    X = self._validate_X(X, reset=True)
-    links = _links(self, X, must_link, cannot_link, known_labels)
-    return self._fit(X, check_weights(X, sample_weight), links)
+    with kept_on_failure(self):
+        X = self._validate_X(X, reset=True)
+        links = _links(self, X, must_link, cannot_link, known_labels)
+        return self._fit(X, check_weights(X, sample_weight), links)
 
 
 # --- clusterers on graphs -----------------------------------------------------------------------

@@ -214,7 +214,7 @@ def _principal_direction(X, weights):
         return np.asarray(X.T @ scores).ravel() - scores.sum() * mean
 
     operator = LinearOperator((n_features, n_features), matvec=product, dtype=np.float64)
-    _, vectors = eigsh(operator, k=1, v0=start / np.linalg.norm(start), tol=1e-6)
+    _, vectors = eigsh(operator, k=1, v0=start / np.linalg.norm(start), tol=1e-6, rng=0)
     return vectors[:, 0], mean
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from separatrix._sklearn import Interval, StrOptions, fit_context, one_thread
 from separatrix.data.rows import row_slices
-from separatrix.estimators.base import random_state_of, set_fitted
+from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
 from separatrix.result import Labelling, ObservedProgress, Status, renumbered
 from separatrix.selection.candidates import Comparison, check_range, compared, default_candidates
 from separatrix.selection.consensus import (
@@ -194,6 +194,10 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        with kept_on_failure(self):
+            return self._fit(X)
+
+    def _fit(self, X):
         X = validate_data(self, X, dtype=np.float64)
         check_range(X, LARGEST_FRAMED)
         asked = 2 if self.n_clusters is None else self.n_clusters
@@ -220,7 +224,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         model = NeighborVote.of(frame, rows, consensus, shares)
         labels, confidence, best_labels = model.elect(X, found.labels[found.best_index])
         if len(np.unique(labels)) < n_clusters:
-            warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=3)
+            warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
         fitted = {
             "_model": model,
             "labels_": labels,

@@ -379,7 +379,7 @@ def leading_eigenvectors(A, n_vectors, rng):
     if n_vectors > 0.1 * len(A):
         values, vectors = np.linalg.eigh(A)
     else:
-        values, vectors = eigsh(A, k=n_vectors, v0=rng.uniform(-1, 1, len(A)), tol=1e-3)
+        values, vectors = eigsh(A, k=n_vectors, v0=rng.uniform(-1, 1, len(A)), tol=1e-3, rng=0)
     order = np.argsort(-values)[:n_vectors]
     return values[order], vectors[:, order]
 

@@ -596,7 +596,7 @@ def eigenvector_boundary(problem):
         operator = LinearOperator(
             (n_features, n_features), matvec=lambda v: covariance.products(v.ravel())[0]
         )
-        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-4)[1][:, 0]
+        w = eigsh(operator, k=1, v0=active / np.sqrt(active.sum()), tol=1e-4, rng=0)[1][:, 0]
     else:
         w = np.zeros(n_features)
         w[active] = _leading_eigenvector(everyone.covariance(problem.total))
