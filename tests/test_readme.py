@@ -16,10 +16,13 @@ def test_example_runs(capsys):
     assert len(example.strip().splitlines()) <= 11
 
 
-def test_every_estimator_is_in_the_table():
-    for name in separatrix.__all__:
-        if isinstance(getattr(separatrix, name), type):
-            assert f"| `{name}` |" in README
+def test_the_table_names_estimators_that_exist():
+    """All of them are in docs/parameters.md, which is generated."""
+    named = re.findall(r"^\| `(\w+)` \|", README, flags=re.MULTILINE)
+    assert len(named) >= 18
+    for name in named:
+        assert isinstance(getattr(separatrix, name), type)
+    assert "docs/parameters.md" in README
 
 
 def test_links_lead_to_files():
