@@ -502,9 +502,10 @@ def check_graph_samples(estimator, X, *, reset):
 def similarities_of(estimator, X, *, stacklevel=6):
     """Graph of the samples. Warns of those that no similarity tells anything about."""
     graph = graph_of(estimator, X)
-    if graph.n_isolated:
+    n_isolated = graph.n_isolated
+    if n_isolated:
         warnings.warn(
-            f"{graph.n_isolated} of {X.shape[0]} samples are similar to no other, so their "
+            f"{n_isolated} of {X.shape[0]} samples are similar to no other, so their "
             "clusters are arbitrary; decrease gamma, increase n_neighbors or use graph='union'.",
             UserWarning,
             stacklevel=stacklevel,

@@ -1,7 +1,6 @@
 """k-means: the updates that three of the methods here run in features of their own."""
 
 from dataclasses import dataclass, replace
-from dataclasses import fields as dataclass_fields
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,17 +71,6 @@ class KMeansProblem(SampledProblem):
         scatter = self.total.weight * self.total.variance.sum()
         between = partition.weights @ np.square(self.centers(partition)).sum(axis=1)
         return max(0.0, float(scatter - between))
-
-    def whitening_map(self, reg, n_components, rng):
-        """Map of the features to coordinates that vary alike."""
-        X, weights, shift = self.X, self.sample_weight, self.shift
-        if self.feature_map is not None or X.shape[1] <= WIDE:
-            return whitening_of(total_moments(X, weights, shift=shift).covariance, reg)
-        rows, _ = sample_rows(self.rows, self.row_weight, size=SAMPLE_SIZE, rng=rng)
-        centered = rows if sp.issparse(rows) else rows - shift
-        basis = LINEAR.low_rank_map(centered, max_rank=n_components).checked()
-        total = total_moments(features_of(X, basis), weights, shift=basis(shift[None])[0])
-        return basis.to_normals(whitening_of(total.covariance, reg))
 
 
 def update_means(problem, partition):
@@ -180,10 +168,19 @@ class WhitenedProblem(KMeansProblem):
     @classmethod
     def whitened(cls, X, sample_weight, rng, *, reg, n_components=N_COMBINATIONS, **fields):
         """Sum the moments of samples, and find their coordinates."""
-        plain = KMeansProblem.of(X, sample_weight, rng, **fields)
-        whitening = plain.whitening_map(reg, n_components, rng)
-        values = {field.name: getattr(plain, field.name) for field in dataclass_fields(plain)}
-        return cls(**values, whitening=whitening)
+        problem = cls.of(X, sample_weight, rng, whitening=None, **fields)
+        return replace(problem, whitening=problem.whitening_map(reg, n_components, rng))
+
+    def whitening_map(self, reg, n_components, rng):
+        """Map of the features to coordinates that vary alike."""
+        X, weights, shift = self.X, self.sample_weight, self.shift
+        if self.feature_map is not None or X.shape[1] <= WIDE:
+            return whitening_of(total_moments(X, weights, shift=shift).covariance, reg)
+        rows, _ = sample_rows(self.rows, self.row_weight, size=SAMPLE_SIZE, rng=rng)
+        centered = rows if sp.issparse(rows) else rows - shift
+        basis = LINEAR.low_rank_map(centered, max_rank=n_components).checked()
+        total = total_moments(features_of(X, basis), weights, shift=basis(shift[None])[0])
+        return basis.to_normals(whitening_of(total.covariance, reg))
 
     def kmeans_start(self, n_clusters, *, rng, n_init):
         """Rule of k-means: the first start looks at the features as they are."""
