@@ -20,9 +20,10 @@ from separatrix.classics.discriminative_kmeans import DiscriminativeKMeans
 from separatrix.classics.kernel_kmeans import KernelKMeans
 from separatrix.classics.lda_kmeans import LDAKMeans
 from separatrix.classics.mutual_information import SquaredLossMutualInformationClustering
+from separatrix.classics.tree_cut import TreeCutClustering
 
 MEANS = [KernelKMeans, DiscriminativeKMeans, LDAKMeans]
-CLASSICS = [*MEANS, SquaredLossMutualInformationClustering]
+CLASSICS = [*MEANS, SquaredLossMutualInformationClustering, TreeCutClustering]
 IGNORED = {"ES01", "SA01", "EX01", "RT02"}  # as for all exports
 
 every_classic = pytest.mark.parametrize("estimator", CLASSICS)

@@ -1,0 +1,385 @@
+"""Information maximisation: clusters that a softmax classifier is sure of and keeps apart."""
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from sklearn.utils import ClassifierTags
+
+from separatrix._sklearn import Interval, StrOptions, is_dask, namespace_of, one_blas_thread
+from separatrix.data.moments import Units, total_moments
+from separatrix.estimators.means import MeansClustering, features_for_means
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.models.boundaries import Boundaries
+from separatrix.result import Labelling, SolverResult, Status
+from separatrix.solvers.information_maximization import CentredRows, objective_of
+from separatrix.solvers.lloyd import KMeansProblem
+
+__all__ = ["InformationMaximizationClustering", "solve_information_maximization"]
+
+# Steps of L-BFGS in an update.
+STEPS = 20
+# By how much the score of the own cluster leads at the start: the best of these is taken.
+FIRST_LEADS = 2.0 ** np.arange(-1, 9)
+TINY = np.finfo(np.float64).tiny
+
+
+# --- the estimator ------------------------------------------------------------------------------
+
+
+class InformationMaximizationClustering(MeansClustering):
+    r"""Clusters that a softmax classifier is sure of, and that lie far from each other.
+
+    The classifier gives each sample a probability of each cluster. It is trained without labels:
+    so that the clusters tell as much of the samples as possible, less a penalty of its weights.
+    The mutual information of samples and clusters is large if the classifier is sure of every
+    sample and the clusters are even in size [1]_. As a mean divergence between clusters it has
+    kin in which the distance of samples has a part [2]_.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    objective : {"information", "mmd", "wasserstein"}, default="information"
+        Measure of how different the distributions of clusters are. "information" is the
+        Kullback-Leibler divergence, "mmd" the distance of means in the space of the kernel (the
+        maximum mean discrepancy), "wasserstein" the mean distance in that space that samples move
+        when one distribution is turned into the other.
+    comparison : {"one-vs-all", "one-vs-one"}, default="one-vs-all"
+        What is compared: each cluster with all samples, or with each other cluster.
+        "one-vs-all" with "information" is regularised information maximisation.
+    reg : float, default=0.02
+        Weight of the regularisation. It weighs the squared norm of the classifier's weights, in
+        units of the variance of a feature. Larger values give softer probabilities, and beyond
+        some value fewer clusters.
+    kernel : str or callable, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
+        function of two samples.
+    gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
+        Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
+        two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
+        distance; "scale" is 1 / (n_features * X.var()).
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and the sigmoid kernel.
+    n_components : int, default=300
+        Most features that stand for a kernel whose whole matrix is not used.
+    init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
+        Where the labels start. "k-means" on the features, "random" for the nearest of random
+        samples, or labels from 0.
+    n_init : int, default=1
+        Number of starts, of which the best objective is kept.
+    max_iter : int, default=100
+        Most updates of the labels from one start.
+    tol : float, default=1e-4
+        Stop when an update changes the clusters of at most this share of the samples; zero asks
+        for an exact fixed point.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and starts. None is the seed 0, so that the same data give the same result
+        each time.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of each sample, the largest cluster first. `predict` of the training data.
+    coef_ : array of shape (n_boundaries, n_features)
+        Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
+        each cluster.
+    intercept_ : array of shape (n_boundaries,)
+        Offsets of the boundaries.
+    boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
+        Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
+    objective_ : float
+        Mean divergence or distance less the penalty: larger is better. Information is in nats,
+        distances are in standard deviations of a feature.
+    history_ : list of float
+        Objective at each iteration. It never falls.
+    gamma_ : float
+        Kernel coefficient that was used; nan for kernels without one.
+    n_iter_ : int
+        Iterations, the length of `history_`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    SquaredLossMutualInformationClustering : Another information, in closed form.
+    MaximumMarginClustering : Clusters that support vector machines tell apart.
+
+    Notes
+    -----
+    An update is twenty steps of L-BFGS. The start is the classifier whose weights point to the
+    means of the starting clusters, as sure of them as is best for the objective.
+
+    Other kernels than the linear one work through at most `n_components` features, in whose space
+    all distances and norms are measured. The variance of a feature is averaged over the variance,
+    so that constant features do not count; for other kernels it is that of a principal direction.
+
+    Wasserstein distances are exact for up to 300 samples. Of more, 300 are drawn, and in these
+    distances each sample lies where the nearest of the drawn ones lies. The objective itself is
+    computed on at most 20,000 samples, or a fiftieth of all if that is more, drawn at random.
+
+    For two clusters both comparisons are the same, except for "information". There "one-vs-one"
+    grows with the largest score of any sample and asks for a larger `reg`.
+
+    References
+    ----------
+    .. [1] A. Krause, P. Perona, R. Gomes, "Discriminative clustering by regularized information
+       maximization", NIPS 2010.
+    .. [2] L. Ohl, P.-A. Mattei, C. Bouveyron, W. Harchaoui, M. Leclercq, A. Droit, F. Precioso,
+       "Generalised mutual information for discriminative clustering", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import InformationMaximizationClustering
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0], [11, 2]])
+    >>> model = InformationMaximizationClustering(n_clusters=2).fit(X)
+    >>> model.labels_
+    array([1, 1, 1, 0, 0, 0, 0], dtype=int32)
+    >>> model.predict([[0, 0], [12, 3]])
+    array([1, 0], dtype=int32)
+    >>> model.predict_proba([[5, 1]]).round(2)
+    array([[0.4, 0.6]])
+    """
+
+    _parameter_constraints: dict = {
+        **MeansClustering._parameter_constraints,
+        **KERNEL,
+        **N_COMPONENTS,
+        "objective": [StrOptions({"information", "mmd", "wasserstein"})],
+        "comparison": [StrOptions({"one-vs-all", "one-vs-one"})],
+        "reg": [Interval(Real, 0, None, closed="left")],
+    }
+    _maximizes = True
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        objective="information",
+        comparison="one-vs-all",
+        reg=0.02,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        n_components=300,
+        init="k-means",
+        n_init=1,
+        max_iter=100,
+        tol=1e-4,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.objective = objective
+        self.comparison = comparison
+        self.reg = reg
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def predict_proba(self, X):
+        """Probability of each cluster: the softmax of the scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            Samples; their kernel with the training samples where that is precomputed.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_clusters)
+            Rows add up to one. Lazy for a dask array.
+        """
+        X = self._validate_new(X, "predict_proba")
+        scores = self._model.scores_of_rows(X)
+        if not is_dask(scores):
+            return probabilities_of(scores, self.n_clusters)
+        return scores.map_blocks(
+            probabilities_of,
+            self.n_clusters,
+            chunks=(scores.chunks[0], (self.n_clusters,)),
+            new_axis=1 if scores.ndim == 1 else None,
+            dtype=scores.dtype,
+        )
+
+    def _means_problem(self, X, sample_weight, rng):
+        features = features_for_means(self, X, sample_weight, rng)
+        return InformationProblem.of(sample_weight=sample_weight, rng=rng, **features)
+
+    def _update(self, problem, start, progress):
+        return solve_information_maximization(
+            problem,
+            start,
+            objective=self.objective,
+            comparison=self.comparison,
+            reg=self.reg,
+            progress=progress,
+            **self._limits,
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # scikit-learn's checks of sparse input read these of whatever has probabilities
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def probabilities_of(scores, n_clusters):
+    """Softmax of scores, of which two clusters have only the difference."""
+    xp, _ = namespace_of(scores)
+    if scores.ndim == 1:
+        scores = xp.stack([xp.zeros_like(scores), scores][:n_clusters], axis=1)
+    leads = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    return leads / xp.sum(leads, axis=1, keepdims=True)
+
+
+# --- the driver ---------------------------------------------------------------------------------
+
+
+class InformationProblem(KMeansProblem):
+    """Samples, of which the objective sees the drawn rows alone."""
+
+    @property
+    def is_sampled(self):
+        """Nothing is solved on the rows first: they are what it is solved on."""
+        return False
+
+
+@one_blas_thread
+def solve_information_maximization(
+    problem, start, *, objective, comparison, reg, n_clusters, max_iter, tol, progress
+):
+    r"""Train a softmax classifier so that its clusters tell the most of the samples.
+
+    .. math:: \max_{W, b} \; \sum_k \pi_k D(p(x|k), p(x)) - \lambda \|W\|^2,
+              \qquad p_i = \operatorname{softmax}(W x_i + b)
+
+    with the mean :math:`\pi` of the probabilities :math:`p_i` of clusters. If D is the
+    Kullback-Leibler divergence, this is the objective of [1]_, the entropy of the mean less the
+    mean of the entropies; other distances, and pairs of clusters in the place of one cluster and
+    all samples, are from [2]_. Samples are measured in standard deviations of a feature, so that
+    :math:`\lambda` has no unit.
+
+    The objective is not concave, and zero at W = 0. Hence the start: with the means :math:`m_k` of
+    the starting clusters about the mean of all samples, the scores are :math:`t (m_k^\top x -
+    \|m_k\|^2 / 2)` with the best t of some. From there every step of L-BFGS goes up, so that no
+    start above zero collapses.
+
+    Parameters
+    ----------
+    problem : InformationProblem
+        The data.
+    start : Boundaries or array of shape (n_samples,)
+        Starting labels, or the rule that makes them.
+    objective, comparison : str
+        What is maximised, as for `objective_of`.
+    reg : float
+        Weight :math:`\lambda` of the squared norm.
+    n_clusters : int
+        Number of clusters.
+    max_iter : int
+        Most updates, of twenty steps each.
+    tol : float
+        Share of the samples that may still change clusters at the end.
+    progress : Progress
+        Where the loop counter comes from.
+
+    Returns
+    -------
+    result : SolverResult
+
+    References
+    ----------
+    .. [1] A. Krause, P. Perona, R. Gomes, "Discriminative clustering by regularized information
+       maximization", NIPS 2010.
+    .. [2] L. Ohl, P.-A. Mattei, C. Bouveyron, W. Harchaoui, M. Leclercq, A. Droit, F. Precioso,
+       "Generalised mutual information for discriminative clustering", NeurIPS 2022.
+    """
+    units = units_of(problem)
+    rows, weights = rows_in_units(problem, units)
+    criterion = objective_of(objective, comparison, rows, weights, n_clusters=n_clusters)
+
+    def loss(theta):
+        coef, offset = np.hsplit(theta.reshape(n_clusters, -1), [-1])
+        value, pull = criterion(log_softmax(rows.times(coef.T) + offset.T, axis=1), weights)
+        gradient = np.column_stack([rows.sums(pull).T - 2 * reg * coef, pull.sum(axis=0)])
+        return reg * np.square(coef).sum() - value, -gradient.ravel()
+
+    # 0) the classifier of the starting clusters, as sure of them as is best
+    theta = min(first_classifiers(problem, start, units, n_clusters), key=lambda one: loss(one)[0])
+    labels, best = None, np.inf
+    iterations = progress.iterations(max_iter)
+    for _ in iterations:
+        # 1) better weights, 2) their boundaries and labels, 3) stop where no step goes up, or
+        # when few labels change
+        found = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+        if found.fun < best:
+            theta, best = found.x, found.fun
+        rule = boundaries_of(theta, units, n_clusters)
+        iterations.record(float(-best), rule)
+        before, labels = labels, rule.labels(problem.rows)
+        if found.success or (before is not None and weights @ (labels != before) <= tol):
+            iterations.status = Status.CONVERGED
+            break
+    labelling = Labelling(problem.labels_of(rule), n_clusters, problem.sample_weight)
+    status = Status.DEGENERATE if labelling.empty.any() else iterations.status
+    return SolverResult(labelling, rule, iterations.history[-1], iterations.history, status)
+
+
+def units_of(problem):
+    """The mean of all samples, and one standard deviation for all features.
+
+    Variances are averaged over the variance, so that features that do not vary have no part. Those
+    of a kernel are one basis of its space among others: there it is the principal directions whose
+    variances are averaged.
+    """
+    units = Units.of(problem.total, problem.shift)
+    spread = np.square(np.where(units.active, units.scale, 0.0))
+    total = spread.sum()
+    if problem.feature_map is not None:
+        rows = problem.rows.astype(np.float64, copy=False)
+        spread = total_moments(rows, problem.row_weight, shift=problem.shift).covariance
+    typical = np.sqrt((spread * (spread / total)).sum()) if total > 0 else np.inf
+    return replace(units, scale=np.full_like(units.scale, typical))
+
+
+def rows_in_units(problem, units):
+    """Drawn rows about their origin and in units, and their weights, which add up to one."""
+    rows = units.standardize(problem.rows.astype(np.float64, copy=False))
+    n_rows = rows.shape[0]
+    weights = np.ones(n_rows) if problem.row_weight is None else problem.row_weight
+    mean = units.mean / units.scale if sp.issparse(rows) else np.zeros(rows.shape[1])
+    return CentredRows(rows, mean), weights / weights.sum()
+
+
+def first_classifiers(problem, start, units, n_clusters):
+    """Scores that are largest for the nearest mean of the starting clusters, by how large."""
+    partition = problem.partition(n_clusters)
+    partition.assign(start)
+    means = problem.centers(partition) / units.scale
+    squares = np.square(means).sum(axis=1)
+    lead = partition.weights @ squares / partition.weights.sum()
+    theta = np.column_stack([means, -0.5 * squares]).ravel() / max(lead, TINY)
+    return (size * theta for size in FIRST_LEADS)
+
+
+def boundaries_of(theta, units, n_clusters):
+    """Boundaries of a classifier of samples in units."""
+    scores = theta.reshape(n_clusters, -1)
+    scores = np.diff(scores, axis=0) if n_clusters == 2 else scores - scores.mean(axis=0)
+    return units.destandardize(Boundaries.one_vs_rest(scores[:, :-1], scores[:, -1]))
