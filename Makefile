@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test lint papers speed figures parameters clean
+.PHONY: demo digits test lint papers speed validity figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -27,6 +27,10 @@ papers: .venv/dev.stamp
 # Ratios against peers, measured in one run.
 speed: .venv/dev.stamp
 	for script in benchmarks/speed/*.py; do $(BIN)/python $$script || exit 1; done
+
+# The validity that AutoClustering votes by, learned anew from synthetic data.
+validity: .venv/dev.stamp
+	$(BIN)/python benchmarks/validity/train.py
 
 # The pictures of README and guide.
 figures: .venv/dev.stamp

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from sklearn import config_context
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import pairwise_distances
 from sklearn.svm import SVC
 
 from separatrix import metrics
+from separatrix.data.frames import Frame
 from separatrix.metrics import (
     balanced_clustering_error,
     clustering_accuracy,
@@ -23,7 +25,11 @@ from separatrix.metrics import (
     hamming_clustering_distance,
     relative_margin_share,
     separation_from_margin,
+    validity_score,
 )
+from separatrix.similarity.geometry import Geometry
+from separatrix.validity.features import Measures, labelling_features, sample_features
+from separatrix.validity.learned import learned_validity
 
 SEEDS = range(8)
 
@@ -536,3 +542,96 @@ def test_relative_margin_at_its_ends():
 def test_numbers_out_of_range_are_named(function, args, message):
     with pytest.raises(ValueError, match=message):
         function(*args)
+
+
+# Predicted validity
+
+
+def validity_from_parts(X, y, rng):
+    measures = Measures(Geometry(Frame.of(X)(X)), rng)
+    y = np.unique(y, return_inverse=True)[1].astype(np.int32)
+    sample = sample_features(measures, int(y.max()) + 1)
+    return learned_validity().of_each([labelling_features(measures, y)], sample)[0]
+
+
+def four_clouds(n=120):
+    return make_blobs(n, centers=4, cluster_std=1.5, random_state=1)
+
+
+def test_validity_is_what_the_trees_say_of_the_features():
+    X, y = four_clouds()
+    for seed in (0, 7):
+        expected = validity_from_parts(X, y, np.random.RandomState(seed))
+        assert validity_score(X, y, random_state=seed) == expected
+        assert validity_score(X, y, random_state=np.random.RandomState(seed)) == expected
+    assert validity_score(X, y) == validity_score(X, y, random_state=0)
+    assert validity_score(X.tolist(), y.tolist(), max_samples=120) == validity_score(X, y)
+
+
+def test_validity_of_many_samples_is_that_of_some():
+    X, y = four_clouds(300)
+    rng = np.random.RandomState(5)
+    drawn = np.sort(rng.permutation(300)[:90])
+    expected = validity_from_parts(X[drawn], y[drawn], rng)
+    assert validity_score(X, y, max_samples=90, random_state=5) == expected
+    X[~np.isin(np.arange(300), drawn)] = 0  # the others do not matter
+    assert validity_score(X, y, max_samples=90, random_state=5) == expected
+
+
+@pytest.mark.parametrize("make", [four_clouds, make_circles, make_moons], ids=lambda m: m.__name__)
+def test_classes_are_more_valid_than_chance(make):
+    X, y = make(200)
+    rng = np.random.default_rng(0)
+    chance = [validity_score(X, rng.permutation(y)) for _ in range(3)]
+    assert validity_score(X, y) > max(chance)
+
+
+def test_validity_takes_labels_of_any_name():
+    X, y = four_clouds()
+    expected = validity_score(X, y)
+    for names in ([7, 5, -1, 6], ["fox", "ant", "owl", "bee"], [0.5, -3.0, 2.0, 1.0]):
+        assert validity_score(X, np.array(names)[y]) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e200, 0.0), (1e-200, 0.0), (1.0, 1e4)])
+def test_place_and_unit_do_not_change_the_validity(factor, shift):
+    X, y = four_clouds()
+    before = X.copy()
+    assert validity_score(factor * X + shift, y) == pytest.approx(validity_score(X, y), abs=1e-6)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_validity_of_few_or_equal_samples_is_a_number():
+    assert np.isfinite(validity_score([[0.0], [1.0], [5.0]], [0, 0, 1]))
+    assert np.isfinite(validity_score(np.full((50, 60), 0.1), np.arange(50) % 3))
+
+
+@pytest.mark.parametrize(
+    ("X", "labels", "kwargs", "message"),
+    [
+        (np.eye(3), [0, 0, 0], {}, r"labels holds one cluster only \(every label is 0\)"),
+        (np.eye(3), [0, 1, 2], {}, "labels has 3 clusters for 3 samples: pass"),
+        (np.eye(3), [0, 1], {}, "X has 3 samples but labels has 2"),
+        (np.eye(3), [[0, 1, 1]], {}, r"labels has shape \(1, 3\)"),
+        (np.eye(3), [0, 1, np.nan], {}, "labels has NaN in 1 of 3"),
+        ([[0.0], [np.nan], [1.0]], [0, 1, 1], {}, "X contains NaN"),
+        ([[0.0], [np.inf], [1.0]], [0, 1, 1], {}, "X contains infinity"),
+        ([[0.0], [1e301], [1.0]], [0, 1, 1], {}, r"values up to 1e\+301.*scale X down to 1e\+300"),
+        (np.eye(3), [0, 1, 1], {"max_samples": 2}, "max_samples=2 of 3 samples are too few"),
+        (np.eye(3), [0, 1, 1], {"max_samples": np.nan}, "max_samples=nan of 3 samples"),
+        (
+            np.eye(40),
+            [0] * 39 + [1],
+            {"max_samples": 3},
+            "max_samples=3 of 40 samples were drawn, all from one of the 2 clusters",
+        ),
+    ],
+)
+def test_validity_names_what_it_cannot_score(X, labels, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        validity_score(X, labels, **kwargs)
+
+
+def test_validity_refuses_sparse_samples():
+    with pytest.raises(TypeError, match="Sparse data was passed for X"):
+        validity_score(sparse.eye_array(4).tocsr(), [0, 0, 1, 1])

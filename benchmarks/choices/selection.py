@@ -1,29 +1,32 @@
-"""Choosing without labels, measured on 97 data sets with known classes.
+"""AutoClustering beside single methods on 98 labelled data sets, at full n.
 
-Scores, weights and the choice of the number of clusters were settled on the development half; the
-confirmation half has other sources. Earlier rules and variants of this one were measured on it as
-well, so there is a third part, which was seen less often; a good part of it are tables of two
-classes that hardly any method finds. Labels only score the results.
+    python benchmarks/choices/selection.py measure [--part P] [--rows 10000] [--draws 5]
+    python benchmarks/choices/selection.py report --part development
+    python benchmarks/choices/selection.py rules --part development
 
-Every method gets the same samples: at most 1,000, standardised where features differ in kind, and
-50 principal components of more features. Which samples of a large set are drawn, and the seeds of
-all methods, move the results on single sets, so all is done for five draws; figures are means
-over sets and draws. The number of clusters is chosen on the first draw alone.
+`measure` runs the default, its thorough tier and peers on each set, and keeps what was found
+(labels, features and scores of all candidates) in benchmarks/results/selection, one file for each
+set and draw, so that rules can be compared in seconds. It prints no score. `report` reads them,
+prints the figures and writes them to selection.json and selection.html. `rules` tells what other
+rules would have made of the same candidates.
 
-`--part confirmation` takes one part, `--quick` every fourth set and one draw, `--draws` so many
-draws, `--no-k` leaves out the choice of the number of clusters, and `--thorough` adds the tier of
-that name.
+Rules are settled on the development part and read once on the others. Each look at another part
+is noted in selection_log.jsonl, with a fingerprint of the code and of the learned validity; a
+look with another fingerprint is refused unless --again gives the reason, which is noted too.
 """
 
 import argparse
+import hashlib
+import html
+import json
 import sys
 import time
 import warnings
-from collections import Counter
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import joblib
 import numpy as np
 from scipy.sparse import issparse
 from scipy.stats import spearmanr
@@ -31,26 +34,43 @@ from sklearn import datasets
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import (
+    adjusted_rand_score,
+    calinski_harabasz_score,
+    davies_bouldin_score,
+    silhouette_score,
+)
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
-from separatrix.selection.auto import AutoClustering
-from separatrix.selection.consensus import APART, WORDS
+import separatrix
+from separatrix import AutoClustering
+from separatrix.models.extensions import RULES
+from separatrix.selection import consensus
+from separatrix.selection.auto import MAX_SAMPLES
+from separatrix.similarity.geometry import Geometry
+from separatrix.validity.features import Measures, labelling_features, sample_features
+from separatrix.validity.learned import learned_validity
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "validity"))
+from measuring import measured
+
 from data import load, without_constant_features
 from output import heading
 
-MAX_SAMPLES, MAX_FEATURES, MAX_CLUSTERS = 1_000, 50, 10
-N_DRAWS = 5
+HERE = Path(__file__).resolve().parent
+MAX_FEATURES, MAX_CLUSTERS = 50, 10
+# Rows on which numbers of clusters are chosen by rules that take long on many.
+CHOICE_ROWS = 2_000
 N_REFERENCES = 5
-PICTURE = Path(__file__).parent.parent / "results" / "selection_calibration.png"
+RESULTS = HERE.parent / "results" / "selection"
+LOG = HERE / "selection_log.jsonl"
 # A colon comes before the first class and the one behind the last.
 PARTS = {
     "development": """australian breast_wisconsin colic heart_statlog house_votes ionosphere
         letter:0-8 optdigits satimage svmguide1 twonorm usps waveform_ida sklearn-wine
-        sklearn-digits
         fcps-atom fcps-lsun fcps-wingnut g2mg-g2mg_128_90 g2mg-g2mg_16_70 g2mg-g2mg_2_50
         g2mg-g2mg_2_90 graves-line graves-ring_noisy h2mg-h2mg_128_90 h2mg-h2mg_16_70
         h2mg-h2mg_2_50 h2mg-h2mg_2_90 other-chameleon_t4_8k other-hdbscan sipu-a1 sipu-flame
@@ -62,16 +82,20 @@ PARTS = {
         wut-mk4 wut-trajectories wut-x1 wut-z2""",
     "third": """breast_cancer credit_a credit_g echocardiogram haberman heart_c heart_h
         solar_flare svmguide3 titanic letter:8-16 letter:16-26 isolet_1_5:10-18 isolet_1_5:18-26
-        newsgroups20_tf:7-11 newsgroups20_tf:11-15 newsgroups20_tf:15-20 sipu-a2 sipu-worms_2
-        g2mg-g2mg_128_10 g2mg-g2mg_16_30 g2mg-g2mg_2_10 h2mg-h2mg_128_10 h2mg-h2mg_16_30
-        h2mg-h2mg_2_10 h2mg-h2mg_128_50""",
+        newsgroups20_tf:7-11 newsgroups20_tf:11-15 newsgroups20_tf:15-20 sipu-a2 sipu-a3
+        sipu-worms_2 g2mg-g2mg_128_10 g2mg-g2mg_16_30 g2mg-g2mg_2_10 h2mg-h2mg_128_10
+        h2mg-h2mg_16_30 h2mg-h2mg_2_10 h2mg-h2mg_128_50 sipu-birch1:0-26""",
 }
+PARTS = {part: names.split() for part, names in PARTS.items()}
 # Sets that come from the same data count as one in intervals.
-SOURCES = {"sklearn-digits": "optdigits", "sklearn-iris": "iris", "other-iris5": "iris"}
-SOURCES |= {"uci-statlog": "image_ida"}
-SAME_KIND = {"coil20", "mnist", "optdigits", "usps", "isolet_1_5", "sklearn-digits"}
-SAME_KIND |= {"newsgroups20_tf"}
+SOURCES = {"sklearn-iris": "iris", "other-iris5": "iris", "uci-statlog": "image_ida"}
+SAME_KIND = {"coil20", "mnist", "optdigits", "usps", "isolet_1_5", "newsgroups20_tf"}
+DRAWN_AT_RANDOM = {"banana", "twonorm", "ringnorm", "waveform_ida"}
 TABULAR = ("sklearn", "uci")
+INDICES = ("silhouette", "Calinski-Harabasz", "Davies-Bouldin", "DBCV of trees")
+
+
+# --- data sets ----------------------------------------------------------------------------------
 
 
 def source(name):
@@ -79,7 +103,14 @@ def source(name):
     return battery if battery in ("g2mg", "h2mg") else SOURCES.get(name, name.split(":")[0])
 
 
-def read(name, draw):
+def is_real(name):
+    """Whether samples were measured, not drawn."""
+    battery, _, member = name.partition("-")
+    measured_ones = not member or battery in TABULAR or name.startswith("other-iris")
+    return measured_ones and name.split(":")[0] not in DRAWN_AT_RANDOM
+
+
+def read(name, rows):
     """Samples, classes, and which samples count: noise has none."""
     name, _, classes = name.partition(":")
     battery, _, member = name.partition("-")
@@ -91,9 +122,9 @@ def read(name, draw):
     if classes:
         first, last = map(int, classes.split("-"))
         X, y = X[(y >= first) & (y < last)], y[(y >= first) & (y < last)]
-    if len(y) > MAX_SAMPLES:
-        rows = np.random.default_rng(draw).permutation(len(y))[:MAX_SAMPLES]
-        X, y = X[rows], y[rows]
+    if len(y) > rows:
+        kept = np.random.default_rng(1000).permutation(len(y))[:rows]
+        X, y = X[kept], y[kept]
     if issparse(X):  # texts, by their words
         X = TruncatedSVD(MAX_FEATURES, random_state=0).fit_transform(
             TfidfTransformer(sublinear_tf=True).fit_transform(X)
@@ -107,73 +138,156 @@ def read(name, draw):
     return X, y, counts
 
 
-def peers(k, seed):
+# --- measuring ----------------------------------------------------------------------------------
+
+
+def peers(k, n_features):
+    # ARPACK takes minutes on thousands of samples in many dimensions
+    solver = "lobpcg" if n_features > 4 else "arpack"
     models = {
-        "KMeans": KMeans(k, n_init=10, random_state=seed),
-        "Spectral": SpectralClustering(k, affinity="nearest_neighbors", random_state=seed),
-        "Mixture": GaussianMixture(k, random_state=seed),
+        "KMeans": KMeans(k, n_init=10, random_state=0),
+        "GaussianMixture": GaussianMixture(k, random_state=0),
+        "Spectral": SpectralClustering(
+            k, affinity="nearest_neighbors", eigen_solver=solver, random_state=0
+        ),
         "Ward": AgglomerativeClustering(k),
     }
     try:
         from genieclust import Genie
+        from lumbermark import Lumbermark
     except ImportError:
         return models
-    return models | {"Genie": Genie(n_clusters=k)}
+    return models | {"Genie": Genie(n_clusters=k), "Lumbermark": Lumbermark(n_clusters=k)}
 
 
-def measured(name, draw, choose, thorough):
-    """All figures of one draw of a data set."""
-    X, y, counts = read(name, draw)
+def stored(name, rows, what):
+    return RESULTS / f"{name.replace(':', '_')}_{rows}_{what}.joblib"
+
+
+def scorer(y, counts):
+    """Function of labels: their adjusted Rand index with the classes that count."""
+    return lambda labels: adjusted_rand_score(y[counts], np.asarray(labels)[counts])
+
+
+@threadpool_limits.wrap(limits=1)
+def measure_peers(name, rows, choose):
+    """Scores of single methods, and numbers of clusters by other rules; kept in a file."""
+    path = stored(name, rows, "peers")
+    if path.exists():
+        return
+    warnings.simplefilter("ignore")  # degenerate runs count as they are
+    X, y, counts = read(name, rows)
     k = len(np.unique(y[counts]))
+    found = {"scores": {}, "seconds": {}}
+    for method, model in peers(k, X.shape[1]).items():
+        begin = time.process_time()
+        found["scores"][method] = scorer(y, counts)(model.fit_predict(X))
+        found["seconds"][method] = time.process_time() - begin
+    if choose and k <= MAX_CLUSTERS:
+        found["chosen"] = chosen_by_others(X, y, counts)
+    joblib.dump(found, path, compress=3)
 
-    def score(labels):
-        return adjusted_rand_score(y[counts], labels[counts])
 
-    row = {method: score(model.fit_predict(X)) for method, model in peers(k, draw).items()}
-    begin = time.process_time()
-    auto = AutoClustering(k, random_state=draw).fit(X)
-    seconds = time.process_time() - begin
-    row |= {"Auto": score(auto.labels_), "best ranked": score(auto.best_candidate_labels_)}
-    if thorough:
-        row["thorough"] = score(
-            AutoClustering(k, tier="thorough", random_state=draw).fit(X).labels_
-        )
-    found = {"name": name, "draw": draw, "k": k, "ARI": row, "seconds": seconds}
-    found["agreement"], found["words"] = auto.agreement_, auto.agreement_words_
-    found["apart"] = auto.agreement_words_ == APART
-    found["oracle"] = max(score(labels) for labels in auto.candidates_.labels)
-    # every sample with the share of votes it got and whether its cluster's main class is its own
-    table = np.array([[np.sum((auto.labels_ == c) & (y == t) & counts) for t in np.unique(y)]
-                      for c in range(k)])  # fmt: skip
-    right = np.unique(y)[table.argmax(axis=1)][auto.labels_] == y
-    found["votes"] = np.column_stack([auto.confidence_, right])[counts]
+@threadpool_limits.wrap(limits=1)
+def measure_default(name, rows, draw, choose):
+    """Scores of AutoClustering and of its candidates, kept in a file with the rules' hash."""
+    path = stored(name, rows, draw)
+    if path.exists() and joblib.load(path)["rules"] == fingerprint():
+        return
+    warnings.simplefilter("ignore")
+    X, y, counts = read(name, rows)
+    k, score = len(np.unique(y[counts])), scorer(y, counts)
+    found = {"name": name, "rules": fingerprint(), "draw": draw, "k": k, "shape": X.shape}
+    found |= {"ARI": {}, "seconds": {}}
+    for tier in ("fast", "thorough") if draw == 0 else ("fast",):
+        begin = time.process_time()
+        model = AutoClustering(k, tier=tier, random_state=draw).fit(X)
+        found["seconds"][tier] = time.process_time() - begin
+        found["ARI"][tier] = score(model.labels_)
+        found["ARI"][f"{tier}, best candidate"] = score(model.best_candidate_labels_)
+        found[tier] = what_was_found(model, X, y, counts)
+        if len(model.sample_indices_) < len(X):
+            found[tier]["extensions"] = by_every_rule(model, X, score)
     if choose and draw == 0 and k <= MAX_CLUSTERS:
-        found |= choices(X, score)
-    return found
+        auto = AutoClustering(max_clusters=MAX_CLUSTERS).fit(X)
+        found["choice"] = {
+            "chosen": auto.n_clusters_,
+            "plausible": auto.plausible_n_clusters_,
+            "ARI": score(auto.labels_),
+        }
+    joblib.dump(found, path, compress=3)
 
 
-def choices(X, score):
-    """Numbers of clusters by several rules, and the score of AutoClustering with each."""
-    numbers = range(2, MAX_CLUSTERS + 1)
-    means = {k: KMeans(k, n_init=10, random_state=0).fit_predict(X) for k in numbers}
-    silhouettes = {k: silhouette_score(X, means[k]) for k in numbers}
-    bics = {k: GaussianMixture(k, random_state=0).fit(X).bic(X) for k in numbers}
-    begin = time.process_time()
-    auto = AutoClustering(max_clusters=MAX_CLUSTERS).fit(X)
-    seconds = time.process_time() - begin
-    chosen = {
-        "AutoClustering": auto.n_clusters_,
+def what_was_found(model, X, y, counts):
+    """Candidates with their features and scores, on the samples that they saw."""
+    seen = model.sample_indices_
+    y, counts = y[seen], counts[seen]
+    found = model.candidates_
+    rows = model.boundary_.frame(X[seen])
+    measures = Measures(Geometry(rows), np.random.RandomState(0))
+    kept = [i for i, labels in enumerate(found.labels) if labels.max() > 0]
+    labels = found.labels[kept]
+    told = [labelling_features(measures, one) for one in labels]
+    return {
+        "seen": seen,
+        "y": y,
+        "counts": counts,
+        "names": [found.names[i] for i in kept],
+        "families": [found.families[i] for i in kept],
+        "labels": labels.astype(np.uint8),
+        "features": told,
+        "sample": sample_features(measures, int(labels.max()) + 1),
+        "agreement": found.agreement[np.ix_(kept, kept)],
+        "votes": found.votes[kept],
+        "validity": found.scores["validity"][kept],
+        "ARI": np.array([adjusted_rand_score(y[counts], one[counts]) for one in labels]),
+        "consensus ARI": adjusted_rand_score(y[counts], model.labels_[seen][counts]),
+        "indices": {
+            "silhouette": np.array([one["silhouette"] for one in told]),
+            "Calinski-Harabasz": np.array([calinski_harabasz_score(rows, one) for one in labels]),
+            "Davies-Bouldin": -np.array([davies_bouldin_score(rows, one) for one in labels]),
+            "DBCV of trees": np.array([one["core tree validity"] for one in told]),
+        },
+        "boundary": (model.boundary_.rule, model.boundary_.accuracies),
+        "agreement_": model.agreement_,
+        "words": model.agreement_words_,
+    }
+
+
+def by_every_rule(model, X, score):
+    """Scores of the consensus, carried to all samples by each rule."""
+    seen = model.sample_indices_
+    frame = model.boundary_.frame
+    scores = {}
+    for name, rule in RULES.items():
+        labels = rule.of(frame(X[seen]), model.labels_[seen], model.n_clusters_)
+        carried = labels.scores(frame(X)).argmax(axis=1)
+        carried[seen] = model.labels_[seen]
+        scores[name] = score(carried)
+    return scores | {"chosen": score(model.labels_)}
+
+
+def chosen_by_others(X, y, counts):
+    """Numbers of clusters by other rules."""
+    kept = np.sort(np.random.default_rng(0).permutation(len(X))[:CHOICE_ROWS])
+    rows, numbers = X[kept], range(2, MAX_CLUSTERS + 1)
+    means = {k: KMeans(k, n_init=10, random_state=0).fit_predict(rows) for k in numbers}
+    silhouettes = {k: silhouette_score(rows, means[k]) for k in numbers}
+    bics = {k: GaussianMixture(k, random_state=0).fit(rows).bic(rows) for k in numbers}
+    records = measured(rows, y[kept], counts[kept], seed=0, tier="fast", other_numbers=numbers)
+    agreements = {k: agreement_less_cuts(records[k]) for k in numbers}
+    return {
+        "agreement less cuts": max(agreements, key=agreements.get),
         "silhouette": max(silhouettes, key=silhouettes.get),
         "BIC": min(bics, key=bics.get),
-        "gap statistic": by_gap_statistic(X, means),
+        "gap statistic": by_gap_statistic(rows, means),
     }
-    scores = {rule: score(AutoClustering(k).fit(X).labels_) for rule, k in chosen.items()}
-    return {
-        "chosen": chosen,
-        "chosen ARI": scores,
-        "plausible": auto.plausible_n_clusters_,
-        "chosen seconds": seconds,
-    }
+
+
+def agreement_less_cuts(record):
+    """The evidence that the number of clusters was chosen by before validity was learned."""
+    agreement = consensus.agreement_between_families(record["agreement"], record["families"])
+    return agreement - 4 * min(told["graph cut"] for told in record["features"])
 
 
 def by_gap_statistic(X, means):
@@ -196,6 +310,43 @@ def by_gap_statistic(X, means):
     return next(fit, max(gaps))
 
 
+# --- reading ------------------------------------------------------------------------------------
+
+
+def fingerprint():
+    """Hash of the code that chooses, and of the learned validity."""
+    package = Path(separatrix.__file__).parent
+    files = [*package.glob("selection/*.py"), *package.glob("validity/*")]
+    files += [package / "models" / "extensions.py", package / "similarity" / "geometry.py"]
+    digest = hashlib.sha256()
+    for path in sorted(path for path in files if path.suffix in (".py", ".npz")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def note_look(part, again):
+    """Keep a note that a part was looked at; refuse a second look with other rules."""
+    if part == "development":
+        return
+    now = fingerprint()
+    looks = [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
+    before = [look for look in looks if look["part"] == part and look["rules"] != now]
+    if before and not again:
+        raise SystemExit(
+            f"{part} was read on {before[-1]['date']} with other rules, {before[-1]['rules']}; "
+            f"now they are {now}. What is chosen after that is no longer confirmed by it. Give "
+            "the reason with --again to read it all the same; it is noted."
+        )
+    look = {"date": str(date.today()), "part": part, "rules": now, "again": again or ""}
+    if look not in looks:
+        with LOG.open("a") as file:
+            file.write(json.dumps(look) + "\n")
+
+
+def mean(values):
+    return float(np.mean(values)) if len(values) else np.nan
+
+
 def interval(differences, sources, n_draws=5_000):
     """95 % bootstrap interval of a mean, drawing sources."""
     rng = np.random.default_rng(0)
@@ -205,137 +356,246 @@ def interval(differences, sources, n_draws=5_000):
     return np.quantile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [0.025, 0.975])
 
 
-def report_scores(rows):
-    methods = list(rows[0]["ARI"])
-    scores = {method: np.array([row["ARI"][method] for row in rows]) for method in methods}
-    sources = np.array([source(row["name"]) for row in rows])
+def gathered(names, rows):
+    """Figures of the sets that were measured, averaged over draws."""
+    sets = []
+    for name in names:
+        others, first = stored(name, rows, "peers"), stored(name, rows, 0)
+        if not others.exists() or not first.exists():
+            print(f"not measured: {name}")
+            continue
+        draws = [joblib.load(path) for path in sorted(first.parent.glob(
+            first.name.replace("_0.joblib", "_[0-9].joblib")))]  # fmt: skip
+        if any(draw["rules"] != fingerprint() for draw in draws):
+            print(f"measured with other rules: {name}")
+        one, others = draws[0], joblib.load(others)
+        one["peers"] = others["scores"]
+        one["scores"] = others["scores"] | one["ARI"]
+        for key in ("fast", "fast, best candidate"):
+            one["scores"][key] = float(np.mean([draw["ARI"][key] for draw in draws]))
+        one["draws"] = [draw["ARI"]["fast"] for draw in draws]
+        if "choice" in one and "chosen" in others:
+            chosen = {"AutoClustering": one["choice"]["chosen"], **others["chosen"]}
+            one["choices"] = {"chosen": chosen, "plausible": one["choice"]["plausible"]}
+        sets.append(one)
+    return sets
+
+
+def report(sets, title):
+    """Print figures of sets and return them."""
+    heading(f"{title}: {len(sets)} sets")
+    figures = {"title": title, "n_sets": len(sets)}
+    sources = np.array([source(one["name"]) for one in sets])
+    real = np.array([is_real(one["name"]) for one in sets])
+    methods = [*sets[0]["scores"]]
+    scores = {m: np.array([one["scores"].get(m, np.nan) for one in sets]) for m in methods}
     safe = np.maximum(scores["KMeans"], scores["Spectral"])
-    print(f"{'':14}{'mean ARI':>10}{'- KMeans':>10}{'95 %':>16}{'far below':>11}")
+    best_peer = max(sets[0]["peers"], key=lambda m: scores[m].mean())
+    print(f"{'mean ARI':26}{'all':>7}{'real':>7}{'others':>8}{'far below':>11}"
+          f"{'fast - it':>12}{'95 %':>17}")  # fmt: skip
+    figures["mean ARI"] = {}
     for method in methods:
-        gain = scores[method] - scores["KMeans"]
-        low, high = interval(gain, sources)
-        far = np.mean(scores[method] < safe - 0.10)
+        values = scores[method]
+        ahead = scores["fast"] - values
+        low, high = interval(ahead, sources)
+        far = int(np.sum(values < safe - 0.10))
+        groups = {"all": real | True, "real": real, "others": ~real}
+        row = {group: mean(values[inside]) for group, inside in groups.items()}
+        row |= {"far below": far, "fast ahead": ahead.mean(), "interval": [low, high]}
+        figures["mean ARI"][method] = row
         print(
-            f"{method:14}{scores[method].mean():10.3f}{gain.mean():+10.3f}"
-            f"   [{low:+.3f},{high:+.3f}]{far:10.0%}"
+            f"{method:26}{row['all']:7.3f}{row['real']:7.3f}{row['others']:8.3f}{far:11}"
+            f"{ahead.mean():+12.3f}   [{low:+.3f},{high:+.3f}]"
         )
-    regret = np.array([row["oracle"] for row in rows]) - scores["Auto"]
-    print("far below: more than .10 below the better of KMeans and Spectral; with AutoClustering")
-    lost = [row for row, far in zip(rows, scores["Auto"] < safe - 0.10, strict=True) if far]
-    draws = sorted({row["draw"] for row in rows})
-    by_draw = [sum(row["draw"] == draw for row in lost) for draw in draws]
-    print(f"  {by_draw} of {len(rows) // len(draws)} sets in the draws:", end="")
-    for name, times in Counter(row["name"] for row in lost).most_common():
-        print(f" {name} {times}", end="")
-    print()
-    print(f"mean regret to the best candidate in hindsight: {regret.mean():.3f}")
-    seconds = [row["seconds"] for row in rows]
-    print(f"seconds of a fit: mean {np.mean(seconds):.2f}, most {max(seconds):.2f}")
+    print("far below: sets more than .10 below the better of KMeans and Spectral; fast:", end=" ")
+    print(*[one["name"] for one, v, s in zip(sets, scores["fast"], safe, strict=True)
+            if v < s - 0.10])  # fmt: skip
+    figures["best peer"] = best_peer
+    figures |= selection_figures(sets) | extension_figures(sets) | choice_figures(sets)
+    figures |= word_figures(sets)
+    seconds = {tier: [one["seconds"][tier] for one in sets] for tier in ("fast", "thorough")}
+    for tier, values in seconds.items():
+        print(f"processor seconds, {tier}: mean {np.mean(values):.1f}, most {max(values):.1f}")
+    return figures
 
 
-def report_calibration(rows):
-    apart = np.array([row["apart"] for row in rows])
-    agreement = np.array([row["agreement"] for row in rows])
-    score = np.array([row["ARI"]["Auto"] for row in rows])
-    correlation = spearmanr(agreement[~apart], score[~apart])[0]
-    print(
-        f"rank correlation of agreement_ and ARI where clusters are not apart: {correlation:.2f}"
-    )
-    report_group("apart", score[apart])
-    words = np.array([row["words"].split(":")[0] for row in rows])
-    for word in ("strong", "moderate", "unsure", "weak", "none"):
-        report_group(word, score[(words == word) & ~apart])
-    votes, right = np.concatenate([row["votes"] for row in rows]).T
-    print("share of the votes, of the samples, and of those in the main class of their cluster")
-    for low, high in pairwise([0, 0.4, 0.6, 0.8, 0.95, np.inf]):
-        inside = (votes >= low) & (votes < high)
-        if inside.any():
-            print(f"  from {low:4.2f} {inside.mean():6.0%}{right[inside].mean():7.2f}")
+def selection_figures(sets):
+    """Regret and rank correlation of rules on the same candidates."""
+    regrets, correlations = {}, {}
+    for one in sets:
+        found = one["fast"]
+        truth = found["ARI"]
+        rules = {"validity": found["validity"], "votes": found["votes"], **found["indices"]}
+        regrets.setdefault("consensus", []).append(truth.max() - found["consensus ARI"])
+        for rule, values in rules.items():
+            regrets.setdefault(rule, []).append(truth.max() - truth[np.nanargmax(values)])
+            if np.ptp(truth) > 1e-9 and np.ptp(values) > 0:
+                correlations.setdefault(rule, []).append(spearmanr(values, truth)[0])
+    print(f"{'':20}{'regret':>8}{'rank correlation':>18}")
+    for rule, values in regrets.items():
+        shown = f"{np.mean(correlations[rule]):18.2f}" if rule in correlations else ""
+        print(f"{rule:20}{np.mean(values):8.3f}{shown}")
+    return {
+        "regret": {rule: float(np.mean(values)) for rule, values in regrets.items()},
+        "rank correlation": {rule: float(np.mean(v)) for rule, v in correlations.items()},
+    }
 
 
-def report_group(word, score):
-    if len(score):
-        spread = np.quantile(score, [0.1, 0.5, 0.9]).round(2)
-        print(f"  {word:9} {len(score):3} sets, ARI at 10, 50, 90 %: {spread}")
+def extension_figures(sets):
+    """Mean scores of the consensus by the rule that carries it to all samples."""
+    sets = [one["fast"]["extensions"] for one in sets if "extensions" in one["fast"]]
+    if not sets:
+        return {}
+    means = {rule: float(np.mean([one[rule] for one in sets])) for rule in sets[0]}
+    print(f"carried from {MAX_SAMPLES['fast']:,} samples to all, {len(sets)} sets:", end="")
+    print("".join(f" {rule} {value:.3f}" for rule, value in means.items()))
+    return {"extensions": means}
 
 
-def draw_calibration(parts):
-    """What agreement_ was, and how good the clusters."""
-    fig, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-    for part, marker in zip(parts, "osD", strict=False):
-        rows = [row for row in parts[part] if not row["apart"] and row["draw"] == 0]
-        points = [(row["agreement"], row["ARI"]["Auto"]) for row in rows]
-        ax.plot(*np.transpose(points), marker, alpha=0.7, label=part)
-    apart = [(row["agreement"], row["ARI"]["Auto"]) for rows in parts.values() for row in rows
-             if row["apart"] and row["draw"] == 0]  # fmt: skip
-    if apart:
-        ax.plot(*np.transpose(apart), "k+", label="clusters lie apart")
-    for least, _ in WORDS[:-1]:
-        ax.axvline(least, color="grey", linewidth=0.8, linestyle=":")
-    ax.set(xlabel="agreement_ across families", ylabel="adjusted Rand index with the classes")
-    ax.legend()
-    fig.savefig(PICTURE, dpi=110)
-    print(f"drawn: {PICTURE.name}")
+def choice_figures(sets):
+    """How often each rule finds the number of classes."""
+    sets = [one for one in sets if "choices" in one]
+    if not sets:
+        return {}
+    truth = np.array([one["k"] for one in sets])
+    print(f"number of clusters, {len(sets)} sets of 2 to {MAX_CLUSTERS} classes")
+    print(f"{'':22}{'right':>7}{'within 1':>10}")
+    figures = {}
+    for rule in sets[0]["choices"]["chosen"]:
+        off = np.abs([one["choices"]["chosen"][rule] for one in sets] - truth)
+        figures[rule] = [float(np.mean(off == 0)), float(np.mean(off <= 1))]
+        print(f"{rule:22}{figures[rule][0]:7.0%}{figures[rule][1]:10.0%}")
+    among = np.mean([one["k"] in one["choices"]["plausible"] for one in sets])
+    print(f"true number among the plausible ones: {among:.0%}")
+    return {"number of clusters": figures, "n_chosen": len(sets), "plausible": float(among)}
 
 
-def report_choice(rows):
-    rows = [row for row in rows if "chosen" in row]
-    if not rows:
-        return
-    truth = np.array([row["k"] for row in rows])
-    known = np.array([row["ARI"]["Auto"] for row in rows])
-    print(f"{len(rows)} sets of 2 to {MAX_CLUSTERS} classes")
-    print(f"{'':16}{'right':>8}{'within 1':>10}{'ARI':>8}")
-    print(f"{'(classes)':16}{1:8.0%}{1:10.0%}{known.mean():8.3f}")
-    for rule in rows[0]["chosen"]:
-        off = np.abs([row["chosen"][rule] for row in rows] - truth)
-        score = np.mean([row["chosen ARI"][rule] for row in rows])
-        print(f"{rule:16}{np.mean(off == 0):8.0%}{np.mean(off <= 1):10.0%}{score:8.3f}")
-    among = np.mean([row["k"] in row["plausible"] for row in rows])
-    size = np.mean([len(row["plausible"]) for row in rows])
-    print(f"true number among the plausible ones: {among:.0%} ({size:.1f} of them on average)")
-    print(f"seconds of a fit: mean {np.mean([row['chosen seconds'] for row in rows]):.2f}")
+def word_figures(sets):
+    """How good the clusters are, by what is said of them."""
+    agreement = [one["fast"]["agreement_"] for one in sets]
+    scores = [one["scores"]["fast"] for one in sets]
+    correlation = float(spearmanr(agreement, scores)[0])
+    print(f"rank correlation of agreement_ and ARI over sets: {correlation:.2f}")
+    figures = {}
+    words = np.array([one["fast"]["words"].split(":")[0] for one in sets])
+    apart = np.array([one["fast"]["words"] == consensus.APART for one in sets])
+    words = np.where(apart, "apart", words)
+    for word in ("apart", "strong", "moderate", "unsure", "weak", "none"):
+        inside = np.array(scores)[words == word]
+        if len(inside):
+            spread = np.quantile(inside, [0.1, 0.5, 0.9]).round(2).tolist()
+            figures[word] = {"n_sets": len(inside), "ARI at 10, 50, 90 %": spread}
+            print(f"  {word:9} {len(inside):3} sets, ARI at 10, 50, 90 %: {spread}")
+    return {"words": figures, "correlation of agreement": correlation}
+
+
+def compare_rules(sets):
+    """Print what other rules would make of the same candidates, on the samples that they saw."""
+    validity, rows = learned_validity(), {}
+    for one in sets:
+        found = one["fast"]
+        score = scorer(found["y"], found["counts"])
+        among = validity.of_several(
+            found["features"], found["sample"], found["agreement"], found["families"]
+        )
+        standings = {"both": (among + found["validity"]) / 2}
+        standings |= {"alone": found["validity"], "among": among}
+        rules = {"all alike": np.full(len(among), 1 / len(among))}
+        for name, standing in standings.items():
+            rules[f"best by {name}"] = np.eye(len(standing))[standing.argmax()]
+            for temperature in (0.02, 0.03, 0.05, 0.08):
+                weights = np.exp((standing - standing.max()) / temperature)
+                weights[weights < consensus.LEAST_WEIGHT] = 0.0
+                rules[f"{name}, {temperature}"] = weights / weights.sum()
+        for name, weights in rules.items():
+            used, rng = weights > 0, np.random.RandomState(0)
+            labels = found["labels"][used].astype(np.int32)
+            voted = consensus.consensus_labels(labels, weights[used], one["k"], rng)
+            rows.setdefault(name, []).append(score(voted))
+    print(f"{'rule':24}{'mean ARI':>9}   on {len(sets)} sets, on the samples that candidates saw")
+    for name, values in rows.items():
+        print(f"{name:24}{np.mean(values):9.3f}")
+
+
+PAGE = """<!doctype html><meta charset="utf-8"><title>Choosing without labels</title>
+<style>body{{font:15px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}}
+table{{border-collapse:collapse;margin:1rem 0}}td,th{{padding:.15rem .8rem;text-align:right}}
+td:first-child,th:first-child{{text-align:left}}tr:nth-child(even){{background:#f3f3f3}}</style>
+<h1>Choosing without labels</h1>
+<p>Adjusted Rand index on labelled sets at full n (at most {rows:,} rows), the number of clusters
+given. Rules {rules}; intervals are 95 % bootstraps over sources.</p>{sections}"""
+
+
+def page_of(results, rows):
+    """The figures as a page."""
+    sections = []
+    for figures in results:
+        lines = ["<tr><th><th>all<th>real<th>others<th>far below<th>fast ahead<th>95 %"]
+        for method, row in figures["mean ARI"].items():
+            low, high = row["interval"]
+            lines.append(
+                f"<tr><td>{html.escape(method)}<td>{row['all']:.3f}<td>{row['real']:.3f}"
+                f"<td>{row['others']:.3f}<td>{row['far below']}<td>{row['fast ahead']:+.3f}"
+                f"<td>{low:+.3f} to {high:+.3f}"
+            )
+        lines.append("</table><table><tr><th>rule<th>regret<th>rank correlation")
+        for rule, value in figures["regret"].items():
+            correlation = figures["rank correlation"].get(rule)
+            shown = "" if correlation is None else f"{correlation:.2f}"
+            lines.append(f"<tr><td>{rule}<td>{value:.3f}<td>{shown}")
+        for rule, (right, near) in figures.get("number of clusters", {}).items():
+            if rule == "AutoClustering":
+                lines.append("</table><table><tr><th>number of clusters<th>right<th>within 1")
+            lines.append(f"<tr><td>{rule}<td>{right:.0%}<td>{near:.0%}")
+        title = html.escape(f"{figures['title']}: {figures['n_sets']} sets")
+        sections.append(f"<h2>{title}</h2><table>{''.join(lines)}</table>")
+    return PAGE.format(rows=rows, rules=fingerprint(), sections="".join(sections))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=PARTS)
-    parser.add_argument("--quick", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["measure", "report", "rules"])
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--draws", type=int, default=5, help="of sets that are sampled")
+    parser.add_argument("--sets", type=int, help="only so many of each part")
     parser.add_argument("--no-k", action="store_true")
-    parser.add_argument("--thorough", action="store_true")
-    parser.add_argument("--draws", type=int, default=N_DRAWS)
+    parser.add_argument("--peers-only", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--again", help="why a part is read with other rules than before")
     options = parser.parse_args()
-    draws = range(1 if options.quick else options.draws)
-    AutoClustering(3).fit(np.random.default_rng(0).normal(size=(90, 2)))  # compiles what it needs
-    parts = {}
-    for part in PARTS if options.part is None else [options.part]:
-        heading(part)
-        rows = parts[part] = []
-        for name in PARTS[part].split()[:: 4 if options.quick else 1]:
-            here = [measured(name, draw, not options.no_k, options.thorough) for draw in draws]
-            rows += here
-            means = {method: np.mean([row["ARI"][method] for row in here])
-                     for method in here[0]["ARI"]}  # fmt: skip
-            scores = "".join(f" {method} {score:.2f}" for method, score in means.items())
-            print(f"{name:24} k={here[0]['k']:2}{scores}", flush=True)
-        for title, report in (
-            ("True number of clusters", report_scores),
-            ("Agreement and votes", report_calibration),
-            ("Choice of the number of clusters", report_choice),
-        ):
-            heading(title)
-            report(rows)
-    if len(parts) == len(PARTS):
-        everything = [row for rows in parts.values() for row in rows]
-        for title, some in (
-            ("both halves", parts["development"] + parts["confirmation"]),
-            ("all", everything),
-        ):
-            heading(f"True number of clusters, {title}: {len(some) // len(draws)} sets")
-            report_scores(some)
-        draw_calibration(parts)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    parts = options.part or [*PARTS]
+    names = {part: PARTS[part][: options.sets] for part in parts}
+    if options.what == "measure":
+        jobs, choose = [], not options.no_k
+        for name in [name for part in parts for name in names[part]]:
+            jobs.append(joblib.delayed(measure_peers)(name, options.rows, choose))
+            sampled = len(read(name, options.rows)[1]) > MAX_SAMPLES["fast"]
+            for draw in range(options.draws if sampled and not options.peers_only else 1):
+                if not options.peers_only:
+                    arguments = name, options.rows, draw, choose
+                    jobs.append(joblib.delayed(measure_default)(*arguments))
+        with joblib.parallel_config("loky", inner_max_num_threads=1):
+            joblib.Parallel(options.jobs, batch_size=1, verbose=1)(jobs)
+        return
+    for part in parts:
+        note_look(part, options.again)
+    if options.what == "rules":
+        compare_rules(gathered([name for part in parts for name in names[part]], options.rows))
+        return
+    results, everything = [], []
+    for part in parts:
+        sets = gathered(names[part], options.rows)
+        results.append(report(sets, part))
+        everything += sets
+    if len(parts) == 3:
+        others = [one for one in everything if one["name"] not in PARTS["development"]]
+        results += [report(others, "confirmation and third"), report(everything, "all")]
+    (RESULTS / "selection.json").write_text(json.dumps(results, indent=1, default=float))
+    (RESULTS / "selection.html").write_text(page_of(results, options.rows))
+    print("\nwritten: selection.json and selection.html in benchmarks/results/selection")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # warnings of peers; degenerate runs count as they are
     main()

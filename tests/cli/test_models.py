@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 import separatrix
 from separatrix.cli import Refusal, main, models
 from separatrix.cli.methods import make_estimator, methods
+from separatrix.models import extensions
 
 X = make_blobs(60, centers=3, random_state=1)[0]
 ABOUT = {
@@ -98,13 +99,17 @@ HOLDERS = [
     ("volume", 3, ["multiway=bisection"], X),
     ("hard-volume", 2, [], X),
     ("mutual-information", 2, [], X),
+    ("tree-cut", 2, [], X),
 ]
 
 
-def test_files_name_our_classes_without_a_module(tmp_path):
+def test_files_name_our_classes_without_a_module(tmp_path, monkeypatch):
     path, parts = tmp_path / "model.skops", set()
-    for method, n_clusters, settings, rows in HOLDERS:
-        whole = pipeline(method, n_clusters, settings, rows)
+    fitted = [(pipeline(*holder), holder[-1]) for holder in HOLDERS]
+    for name, rule in extensions.RULES.items():
+        monkeypatch.setattr(extensions, "RULES", {name: rule})
+        fitted.append((pipeline("auto", 2, [], X), X))
+    for whole, rows in fitted:
         models.save_model(path, whole, ABOUT)
         ours = {pair for pair in named_in(schema_of(path)) if "separatrix" in str(pair[0])}
         assert {module for module, _ in ours} == {"separatrix"}
@@ -269,13 +274,14 @@ def test_estimators_that_no_model_holds_are_refused(tmp_path):
         models.load_model(replaced(save(tmp_path / "model.skops"), foreign))
 
 
-def test_indices_that_were_changed_are_refused(tmp_path, refused):
+def test_indices_that_were_changed_are_refused(tmp_path, refused, monkeypatch):
     outside = 2**30
+    monkeypatch.setattr(extensions, "RULES", {"neighbors": extensions.NeighborRule})
     for method in ("auto", "volume"):
         path, changed = save(tmp_path / "model.skops", method), pipeline(method)
         if method == "auto":
-            changed[-1]._model.elected[:] = outside
-            changed[-1]._model.search._tree = None
+            changed[-1].boundary_.model.clusters[:] = outside
+            changed[-1].boundary_.model.search._tree = None
         else:
             changed[-1]._model.graph.W.indices[0] = outside
             changed[-1]._model.graph.search._search._tree = None

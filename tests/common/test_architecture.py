@@ -21,7 +21,7 @@ FLOORS = [
     {"labels"},
     {"models"},
     {"solvers"},
-    {"metrics", "stability", "datasets"},
+    {"metrics", "stability", "datasets", "validity"},
     {"estimators"},
     {"criteria", "classics", "classifiers"},
     {"selection", "images"},

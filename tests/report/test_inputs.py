@@ -159,7 +159,7 @@ def test_bad_input_is_refused(iris_model, tmp_path):
 # --- comparisons --------------------------------------------------------------------------------
 
 
-def test_comparison_lists_clusterings_by_rank(tmp_path):
+def test_comparison_lists_clusterings_by_votes(tmp_path):
     compared = comparison()
     page = report(compared, IRIS, tmp_path)
     assert page.ids() == ["summary", "projection", "candidates", "agreement", "making"]
@@ -176,7 +176,7 @@ def test_comparison_lists_clusterings_by_rank(tmp_path):
     parameters = page.table("parameter", "value")
     assert parameters == {k: [repr(v)] for k, v in compared.estimators[1].get_params().items()}
     assert parameters["random_state"] == ["0"]
-    assert "The parameters are those of margin, the best by rank." in page.text
+    assert "The parameters are those of margin, which has the most votes." in page.text
     bare = report(replace(compared, estimators=[]), IRIS, tmp_path)
     assert "The parameters" not in bare.text
 

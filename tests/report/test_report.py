@@ -279,10 +279,10 @@ def test_consensus_tells_its_candidates_and_its_doubts(tmp_path):
     page = report(model, IRIS, tmp_path)
     assert page.ids() == [*SECTIONS[:6], "candidates", "number", *SECTIONS[6:]]
     candidates = model.candidates_
-    order = np.argsort(-candidates.ranks, kind="stable")
+    order = candidates.order
     rows = page.table("clustering", "family")
     assert list(rows) == [candidates.names[i] for i in order]
-    assert [row[2] for row in rows.values()] == [f"{candidates.ranks[i]:.2f}" for i in order]
+    assert [row[2] for row in rows.values()] == [f"{candidates.votes[i]:.2f}" for i in order]
     evidence = page.table("clusters", "evidence")
     assert evidence == {str(k): [f"{e:.2f}"] for k, e in model.selection_curve_.items()}
     assert model.n_clusters_words_ in page.text

@@ -4,25 +4,26 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_moons
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from separatrix.criteria.volume import MaximumVolumeClustering
-from separatrix.selection import validity
+from separatrix.metrics import validity_score
 from separatrix.selection.auto import AutoClustering
 from separatrix.selection.candidates import (
-    GiniLinkage,
+    SCORES,
     compare_clusterings,
-    default_candidates,
+    families_of,
     named_candidates,
     run_candidates,
 )
+from separatrix.selection.pool import default_candidates
+from separatrix.similarity.geometry import Geometry
 
 
 def test_comparison_holds_what_the_candidates_find(blobs):
@@ -38,13 +39,14 @@ def test_comparison_holds_what_the_candidates_find(blobs):
     assert found.names == ["k-means", "volume"]
     assert found.families == ["KMeans", "MaximumVolumeClustering"]
     assert found.labels.shape == (2, len(X))
-    assert set(found.scores) == set(validity.SCORES)
+    assert set(found.scores) == set(SCORES)
     assert seen == [("k-means", 1, 2), ("volume", 2, 2)]
     table = str(found)
     assert all(name in table for name in [*found.names, *found.scores, "agreement"])
     frame = found.to_dataframe()
     assert set(frame.index) == set(found.names)
-    assert frame["rank"].is_monotonic_decreasing
+    assert frame["vote"].is_monotonic_decreasing
+    assert found.votes.sum() == pytest.approx(1)
     assert frame.index[0] == found.best
 
 
@@ -63,7 +65,7 @@ def test_number_of_jobs_changes_nothing(blobs):
     )
     assert a.names == b.names == ["KMeans", "KMeans 2"]
     np.testing.assert_array_equal(a.labels, b.labels)
-    np.testing.assert_array_equal(a.ranks, b.ranks)
+    np.testing.assert_array_equal(a.votes, b.votes)
 
 
 def test_no_seed_is_the_seed_zero(blobs):
@@ -85,7 +87,7 @@ def test_candidates_that_fail_are_named_and_not_used(blobs):
         np.testing.assert_array_equal(found.usable, [False, True])
         np.testing.assert_array_equal(found.failed, [True, False])
         assert found.notes[0] == "failed: no such luck"
-        assert found.ranks[0] == 0
+        assert found.votes[0] == 0
         assert all(np.isnan(column[0]) for column in found.scores.values())
         assert "not used" in str(found)
         assert np.isnan(found.family_agreement)
@@ -181,18 +183,19 @@ def test_comparison_plots_its_agreement(blobs):
 
 
 def test_tiers_have_families_of_their_own(blobs):
-    fast, thorough = (default_candidates(blobs[0], 3, tier) for tier in ("fast", "thorough"))
+    fast, thorough = (default_candidates(tier) for tier in ("fast", "thorough"))
     assert set(fast) < set(thorough)
-    assert len({family for family, _ in fast.values()}) >= 5
+    assert len({one.family for one in fast.values()}) >= 5
     assert named_candidates([KMeans(), KMeans()]).keys() == {"KMeans", "KMeans 2"}
 
 
 def test_every_candidate_finds_blobs(blobs):
     X, y = blobs
-    candidates = default_candidates(X, 3, "thorough")
+    candidates = families_of(default_candidates("thorough"))
     labels, _, notes, _ = run_candidates(
         candidates,
         X,
+        Geometry(X),
         n_clusters=3,
         n_jobs=None,
         rng=np.random.RandomState(0),
@@ -200,24 +203,22 @@ def test_every_candidate_finds_blobs(blobs):
     scores = {
         name: adjusted_rand_score(y, one) for name, one in zip(candidates, labels, strict=True)
     }
-    assert {name: score for name, score in scores.items() if score < 0.9} == {}
+    # ranks keep the order of the samples in each feature, but not the gaps
+    assert {name for name, score in scores.items() if score < 0.9 and "ranks" not in name} == set()
     assert not any(note.startswith("failed") for note in notes)
 
 
-@pytest.mark.parametrize("n_clusters", [1, 2, 5, 40])
-def test_without_a_limit_it_is_single_linkage(n_clusters):
-    X = np.random.default_rng(1).normal(size=(40, 2))
-    found = GiniLinkage(n_clusters, unevenness=1.0).fit_predict(X)
-    expected = fcluster(linkage(X, "single"), n_clusters, criterion="maxclust")
-    assert adjusted_rand_score(expected, found) == 1
-    assert len(np.unique(found)) == n_clusters
+def test_the_default_candidates_can_be_compared_too(blobs):
+    found = compare_clusterings(blobs[0], n_clusters=3, random_state=0)
+    assert found.names == [*default_candidates()]
+    assert found.estimators == []
+    again = compare_clusterings(blobs[0], n_clusters=3, random_state=0, n_jobs=2)
+    np.testing.assert_array_equal(again.labels, found.labels)
+    np.testing.assert_allclose(again.votes, found.votes)
 
 
-def test_the_smallest_cluster_is_joined_while_sizes_are_uneven():
-    """Two clouds and far samples, of which single linkage makes clusters of their own."""
-    X, y = make_blobs([60, 60], centers=[[0, 0], [7, 0]], random_state=0)
-    far = np.array([[0.0, 20.0], [7.0, -30.0]])
-    single = GiniLinkage(2, unevenness=1.0).fit_predict(np.vstack([X, far]))
-    assert np.bincount(single).min() == 1
-    guarded = GiniLinkage(2).fit_predict(np.vstack([X, far]))
-    assert adjusted_rand_score(y, guarded[:120]) == 1
+def test_validity_of_a_candidate_is_the_public_score(blobs):
+    found = compare_clusterings(blobs[0], [KMeans(3), KMeans(5)], random_state=0)
+    for labels, validity in zip(found.labels, found.scores["validity"], strict=True):
+        assert validity == pytest.approx(validity_score(blobs[0], labels), abs=0.05)
+    assert found.scores["validity"][0] > found.scores["validity"][1]

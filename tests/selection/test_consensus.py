@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from separatrix.selection import consensus, validity
+from separatrix.selection import consensus
 
 
 def test_agreement_counts_each_pair_of_families_once():
@@ -42,16 +42,13 @@ def test_support_is_the_mean_over_other_families():
     np.testing.assert_array_equal(alone, 0)
 
 
-def test_kinds_of_evidence_count_alike():
-    rows = dict.fromkeys(validity.SCORES, np.zeros(3))
-    rows |= {"neighbors": [1, 2, 3], "modularity": [1, 3, 2], "likelihood": [3, 1, 2]}
-    rows = {name: np.asarray(row, dtype=float) for name, row in rows.items()}
-    found = consensus.mean_ranks(rows, np.ones(3, dtype=bool))
-    np.testing.assert_allclose(found, [(1 + 3 + 2) / 9, (2.5 + 1 + 2) / 9, (2.5 + 2 + 2) / 9])
-    rows["gap"] = np.array([0.0, 2.0, 2.0])
-    first, second, third = consensus.mean_ranks(rows, np.array([True, True, False]))
-    assert second > 1 > first
-    assert third == 0
+def test_votes_fall_with_the_predicted_validity():
+    standing = np.array([0.1, 0.1 - consensus.TEMPERATURE, 0.1, -0.9])
+    votes = consensus.vote_weights(standing)
+    assert votes.sum() == pytest.approx(1)
+    assert votes[0] == votes[2] == pytest.approx(np.e * votes[1])
+    assert votes[3] == 0
+    np.testing.assert_allclose(consensus.vote_weights(standing + 7), votes)
 
 
 def test_words_cover_all_agreements_in_order():
@@ -65,15 +62,10 @@ def test_words_cover_all_agreements_in_order():
     assert consensus.agreement_words(0.9, gap=3.0, chance=2.0) == consensus.WORDS[0][1]
 
 
-def test_a_copy_of_a_candidate_in_its_family_changes_no_other_weight():
-    scores = dict(zip(validity.SCORES, np.random.default_rng(0).normal(size=(6, 3)), strict=True))
-    ranks = consensus.mean_ranks({**scores, "gap": np.zeros(3)}, np.ones(3, dtype=bool))
+def test_families_weigh_alike():
     weights = consensus.family_weights(["a", "b", "c"])
     np.testing.assert_allclose(weights, 1 / 3)
     np.testing.assert_allclose(consensus.family_weights(["a", "a", "b"]), [0.25, 0.25, 0.5])
-    heavier = consensus.consensus_weights(ranks, ["a", "b", "c"])
-    assert heavier.sum() == pytest.approx(1)
-    np.testing.assert_array_equal(np.argsort(heavier), np.argsort(ranks))
 
 
 def test_consensus_minimises_the_weighted_disagreement():

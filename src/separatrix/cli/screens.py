@@ -160,7 +160,7 @@ def means(card, top):
 
 
 def compared(comparison):
-    """The methods of a comparison, the best rank first, and what they remarked."""
+    """The methods of a comparison, the most votes first, and what they remarked."""
     families = np.array(comparison.families)
     is_other = families[:, None] != families
     agrees = (comparison.agreement * is_other).sum(axis=1) / np.maximum(is_other.sum(axis=1), 1)
@@ -168,8 +168,8 @@ def compared(comparison):
     for i in comparison.order:
         counts = np.sort(np.bincount(comparison.labels[i]))[::-1]
         shares = " ".join(f"{100 * count / counts.sum():.0f}" for count in counts)
-        numbers = [f"{comparison.ranks[i]:.2f}", f"{agrees[i]:.2f}", shares]
+        numbers = [f"{comparison.votes[i]:.2f}", f"{agrees[i]:.2f}", shares]
         rows.append([comparison.names[i], *numbers, f"{comparison.seconds[i]:.1f} s"])
         notes.append((comparison.names[i], comparison.notes[i]))
-    shown = [grid(rows, ["method", "rank", "agrees", "sizes %", "time"], "lnnrn")]
+    shown = [grid(rows, ["method", "vote", "agrees", "sizes %", "time"], "lnnrn")]
     return shown + [facts(*notes)] if any(note for _, note in notes) else shown

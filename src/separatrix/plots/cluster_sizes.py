@@ -63,10 +63,10 @@ class ClusterSizesDisplay:
     def from_estimator(cls, estimator, X, *, ax=None, **kwargs):
         """Draw the clusters that a fitted clusterer finds among samples.
 
-        The confidence is the probability of the cluster if the clusterer has `predict_proba`, or
-        the margin if it has `decision_function`: the score of the cluster less the best other
-        one. A clusterer with neither may have `confidence_`, which is that of the samples of
-        `fit`. Otherwise sizes alone are drawn.
+        The confidence is `confidence_` for the samples of `fit` if the clusterer has it. Otherwise
+        it is the probability of the cluster if there is `predict_proba`, or the margin if there is
+        `decision_function`: the score of the cluster less the best other one. Without any of these
+        sizes alone are drawn.
 
         Parameters
         ----------
@@ -86,7 +86,9 @@ class ClusterSizesDisplay:
         """
         require_matplotlib(cls.__name__)
         confidence, name = None, "confidence"
-        if hasattr(estimator, "predict_proba"):
+        if hasattr(estimator, "confidence_") and is_of_fit(estimator, X):
+            labels, confidence = in_memory(estimator.labels_), estimator.confidence_
+        elif hasattr(estimator, "predict_proba"):
             scores, name = in_memory(estimator.predict_proba(X)), "probability of the cluster"
             labels, confidence = scores.argmax(axis=1), scores.max(axis=1)
         elif hasattr(estimator, "decision_function"):
@@ -97,9 +99,6 @@ class ClusterSizesDisplay:
             remedy = "draw its labels_ by ClusterSizesDisplay.from_predictions"
             require(estimator, "predict", remedy)
             labels = predicted(estimator, X)
-            # of other samples than those of the fit it is not known
-            if np.array_equal(labels, in_memory(getattr(estimator, "labels_", ()))):
-                confidence = getattr(estimator, "confidence_", None)
         return cls(confidence, labels, confidence_name=name).plot(ax, **kwargs)
 
     @classmethod
@@ -168,3 +167,8 @@ class ClusterSizesDisplay:
         ax.axvline(0, color=INK, linewidth=1.0)
         ax.spines["left"].set_visible(False)
         return self
+
+
+def is_of_fit(estimator, X):
+    """Whether samples are those of the fit, as far as their clusters tell."""
+    return np.array_equal(predicted(estimator, X), in_memory(estimator.labels_))

@@ -13,7 +13,7 @@ from separatrix.report.evidence import Clustering, clustering_of, picture_of, sa
 from separatrix.report.markup import Markup, bar, filled, join, markup, table
 from separatrix.result import aligned
 from separatrix.selection.consensus import agreement_words
-from separatrix.selection.validity import chance_gap
+from separatrix.selection.gaps import chance_gap
 
 __all__ = ["clustering_page", "comparison_page"]
 
@@ -247,7 +247,7 @@ def _making(samples, steps=()):
 
 
 def comparison_page(comparison, X, feature_names, row_names):
-    """Heading, body and plot data of a report on several clusterings, the best rank first."""
+    """Heading, body and plot data of a report on several clusterings, the most votes first."""
     samples = samples_of(None, X, feature_names, row_names)
     n_rows, n_labels = samples.features.shape[0], comparison.labels.shape[1]
     if n_labels != n_rows:
@@ -281,15 +281,15 @@ def comparison_page(comparison, X, feature_names, row_names):
 
 
 def _candidates(comparison):
-    """Table of clusterings, the best rank first."""
+    """Table of clusterings, the most votes first."""
     order = comparison.order
     remarks = [comparison.notes[i] or "not used" * (not comparison.usable[i]) for i in order]
     return table(
-        "The best rank first",
+        "The most votes first",
         ("clustering", [comparison.names[i] for i in order]),
         ("family", [comparison.families[i] for i in order]),
         ("clusters", comparison.n_clusters[order].tolist()),
-        ("rank", _decimals(comparison.ranks[order])),
+        ("vote", _decimals(comparison.votes[order])),
         *((name, _decimals(scores[order])) for name, scores in comparison.scores.items()),
         ("remark", remarks if any(remarks) else None),
     )

@@ -1,42 +1,40 @@
 """The default: candidates of several kinds, and their consensus."""
 
 import warnings
-from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
-from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from separatrix._sklearn import Interval, StrOptions, fit_context, one_thread
-from separatrix.data.rows import row_slices
+from separatrix.data.frames import LARGEST_FRAMED, Frame, check_range
 from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
+from separatrix.models.extensions import Extension
 from separatrix.result import Labelling, ObservedProgress, Status, renumbered
-from separatrix.selection.candidates import Comparison, check_range, compared, default_candidates
+from separatrix.selection.candidates import SCORES, Comparison, compared, families_of
 from separatrix.selection.consensus import (
     agreement_words,
     consensus_labels,
-    consensus_weights,
     family_weights,
     vote_shares,
 )
+from separatrix.selection.gaps import chance_gap, gap_between
 from separatrix.selection.number_of_clusters import (
     choice_words,
     plausible_numbers,
     selection_curve,
 )
-from separatrix.selection.validity import SCORES, chance_gap, gap_between, links_of
+from separatrix.selection.pool import default_candidates
+from separatrix.similarity.geometry import Geometry
 
-__all__ = ["AutoClustering", "Frame", "NeighborVote"]
+__all__ = ["AutoClustering"]
 
 # Samples that candidates are run on.
-MAX_SAMPLES = {"fast": 1_000, "thorough": 2_000}
-# Values whose distances, before they are brought to the unit of their spread, are finite.
-LARGEST_FRAMED = 1e300
+MAX_SAMPLES = {"fast": 3_000, "thorough": 10_000}
 
 
 def one_cluster(n_samples):
@@ -59,23 +57,24 @@ def one_cluster(n_samples):
 
 
 class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
-    """Consensus of clusterers of different kinds, weighted by scores that need no labels.
+    """Consensus of clusterers of different kinds, weighted by how good each is predicted to be.
 
-    Candidates of several families cluster the samples. Each is scored without labels, and the
-    better it ranks the more its vote counts; the families count alike. What most of them hold
-    together becomes a cluster. No rule finds the right clusters of all data; `agreement_` says
-    how far to trust these.
+    Many cheap candidates cluster the samples, sharing neighbours, graphs and trees. How good each
+    result is, is predicted without labels, by trees that were grown on synthetic data; the better,
+    the more its vote counts. What the votes hold together becomes a cluster. No rule finds the
+    right clusters of all data; `agreement_` says how far to trust these.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
         Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`.
     tier : {"fast", "thorough"}, default="fast"
-        Eleven candidates, about a second on 1,000 samples; or 21, up to a minute on 2,000.
+        Candidates on up to 3,000 samples, in about a second for 1,000; or some more of them on
+        up to 10,000.
     max_samples : int or None, default=None
         Most samples that the search sees. Of more, it sees a random sample of this size, and what
-        it finds labels the others. These get the labels that their nearest samples vote for. None
-        is 1,000 for the fast tier and 2,000 for the thorough one.
+        it finds labels the others. These get the labels of `boundary_`. None is 3,000 for the
+        fast tier and 10,000 for the thorough one.
     max_clusters : int, default=10
         Most clusters that `n_clusters=None` chooses.
     n_jobs : int, default=None
@@ -101,10 +100,17 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Both in words, chance considered.
     confidence_ : ndarray of shape (n_samples,)
         Share of the families' votes that each sample's cluster got. A vote share, no probability.
+        Samples that the candidates did not see have the share of those that `boundary_` is as
+        sure of.
+    boundary_ : Extension
+        Labels, scores and probabilities of any sample: the rule (nearest neighbours, a kernel,
+        Gaussians of one covariance or of several) that predicts held-back labels of the consensus
+        best, with the share that each rule predicted. The samples that candidates saw keep their
+        labels.
     candidates_ : Comparison
         The candidates on the samples that they saw.
     best_candidate_ : str
-        Name of the candidate of the best rank.
+        Name of the candidate of the most votes.
     best_candidate_labels_ : ndarray of shape (n_samples,)
         Its labels, extended to all samples in the same way; often as good as the consensus.
     n_clusters_ : int
@@ -129,9 +135,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Notes
     -----
     Candidates use distances as they are: scale features first if their units differ. More than
-    50 features are replaced by 50 principal components. New samples, and those beyond
-    `max_samples`, get the label that their five nearest samples vote for by inverse squared
-    distance, since a consensus may have any shape.
+    50 features are replaced by 50 principal components.
 
     On 97 data sets with known classes (`benchmarks/choices/selection.py`) the consensus was on
     average 0.13 of the adjusted Rand index above k-means, and above spectral clustering, Gaussian
@@ -144,7 +148,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from separatrix import AutoClustering
-    >>> X, _ = make_blobs(150, centers=[[0, 0], [0, 9], [9, 0]], cluster_std=2, random_state=0)
+    >>> X, _ = make_blobs(150, centers=[[0, 0], [0, 9], [9, 0]], random_state=0)
     >>> model = AutoClustering().fit(X)
     >>> model.n_clusters_
     3
@@ -212,23 +216,26 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         # 1) what the candidates see
         drawn = np.sort(rng.permutation(len(X))[:most])
         frame = Frame.of(X[drawn])
-        rows = frame(X[drawn])
+        geometry = Geometry(frame(X[drawn]))
         # 2) how many clusters
-        n_clusters, choice = self._chosen_n_clusters(rows, progress, rng)
+        n_clusters, choice = self._chosen_n_clusters(geometry, progress, rng)
         # 3) the candidates and their consensus
-        found = self._candidates(rows, n_clusters, progress, rng)
+        found = self._candidates(geometry, n_clusters, progress, rng)
         consensus, shares = elected(found, n_clusters, rng)
-        spacing = gap_between(consensus, links_of(rows))
-        chance = chance_gap(len(rows), n_clusters)
+        spacing = gap_between(consensus, geometry.tree)
+        chance = chance_gap(len(drawn), n_clusters)
         # 4) all samples
-        model = NeighborVote.of(frame, rows, consensus, shares)
-        labels, confidence, best_labels = model.elect(X, found.labels[found.best_index])
+        boundary = Extension.of(frame, X[drawn], consensus, n_clusters, rng)
+        labels = boundary.labels(X)
         if len(np.unique(labels)) < n_clusters:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
+        best_labels = found.labels[found.best_index]
+        if len(drawn) < len(X):
+            best_labels = Extension.of(frame, X[drawn], best_labels, n_clusters, rng).labels(X)
         fitted = {
-            "_model": model,
+            "boundary_": boundary,
             "labels_": labels,
-            "confidence_": confidence,
+            "confidence_": confidence_of(boundary, X, drawn, shares, labels),
             "n_clusters_": n_clusters,
             "candidates_": found,
             "best_candidate_": found.best,
@@ -246,7 +253,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Cluster of each sample, by the vote of its nearest training samples.
+        """Cluster of each sample, by the boundary between the clusters.
 
         Parameters
         ----------
@@ -260,14 +267,50 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self._model.labels(X)
+        return self.boundary_.labels(X)
 
-    def _chosen_n_clusters(self, rows, progress, rng):
+    def decision_function(self, X):
+        """Score samples by the boundary between the clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_clusters) or (n_samples,)
+            Score of each cluster, the largest for that of `predict`; for two clusters the
+            difference of the second and the first.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        scores = self.boundary_.scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X):
+        """Estimate the probability of each cluster, as sure as held-back labels were predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters)
+            They sum to one, and the largest is that of `predict`.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self.boundary_.probabilities(X)
+
+    def _chosen_n_clusters(self, geometry, progress, rng):
         """The number of clusters asked for, or that of the most evidence with what tells so."""
         if self.n_clusters is not None:
             return self.n_clusters, {}
         curve = selection_curve(
-            rows, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)
+            geometry, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)
         )
         plausible = plausible_numbers(curve)
         return plausible[0], {
@@ -276,19 +319,18 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             "n_clusters_words_": choice_words(plausible),
         }
 
-    def _candidates(self, rows, n_clusters, progress, rng):
+    def _candidates(self, geometry, n_clusters, progress, rng):
         if n_clusters == 1:
-            return one_cluster(len(rows))
-        found = compared(
-            rows,
-            default_candidates(rows, n_clusters, self.tier),
+            return one_cluster(geometry.n_samples)
+        return compared(
+            geometry.X,
+            geometry,
+            families_of(default_candidates(self.tier)),
             n_clusters,
             self.n_jobs,
             rng,
             lambda *_: progress.subtask("candidate", 0).close(),
         )
-        # the model is saved without clusterers of other libraries
-        return replace(found, estimators=[])
 
 
 @one_thread
@@ -297,111 +339,24 @@ def elected(found, n_clusters, rng):
     used = np.flatnonzero(found.usable)
     if len(used) == 0:  # a poor answer rather than none
         used = np.flatnonzero(~found.failed)
-    # those that find clusters far apart need no support by others
-    voters = np.flatnonzero(found.apart) if found.apart.any() else used
-    weights = consensus_weights(found.ranks[voters], [found.families[i] for i in voters])
-    labels = consensus_labels(found.labels[voters], weights, n_clusters, rng)
+    votes = found.votes[used] if found.votes.any() else np.full(len(used), 1 / len(used))
+    labels = consensus_labels(found.labels[used[votes > 0]], votes[votes > 0], n_clusters, rng)
     labels = renumbered(labels, Labelling(labels, n_clusters).order)
     shares = family_weights([found.families[i] for i in used])
     return labels, vote_shares(labels, found.labels[used], shares, n_clusters)
 
 
-# Principal components that stand for more features than this.
-MAX_FEATURES = 50
-# Neighbours that label a new sample.
-N_VOTERS = 5
+def confidence_of(boundary, X, drawn, shares, labels):
+    """Vote share of each sample's cluster.
 
-
-# --- the vote of neighbours ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class NeighborVote:
-    """Clusters of new samples, and vote shares, from the nearest samples that have them.
-
-    Neighbours weigh by their inverse squared distance, so that a sample that has a label keeps
-    it, unless there are equal ones with another.
-
-    Attributes
-    ----------
-    frame : Frame
-        Where and how far from each other samples lie.
-    search : NearestNeighbors
-        Finds the samples that vote.
-    elected : ndarray of shape (n_voters,)
-        Their clusters.
-    shares : ndarray of shape (n_voters, n_clusters)
-        Shares of the candidates' votes that these got.
+    Samples that the candidates did not see have the share of those that the boundary is as sure
+    of.
     """
-
-    frame: "Frame"
-    search: NearestNeighbors
-    elected: np.ndarray
-    shares: np.ndarray
-
-    @classmethod
-    def of(cls, frame, rows, elected, shares):
-        """Let samples vote, given in their frame."""
-        n_neighbors = min(N_VOTERS, len(rows))
-        return cls(frame, NearestNeighbors(n_neighbors=n_neighbors).fit(rows), elected, shares)
-
-    @property
-    def n_clusters(self):
-        """Number of clusters."""
-        return self.shares.shape[1]
-
-    def labels(self, X):
-        """Clusters of samples."""
-        return self.elect(X)[0]
-
-    def elect(self, X, *others):
-        """Clusters and confidence of samples, and their labels by other labels of the voters."""
-        slices = row_slices(X, width=N_VOTERS * (2 + self.n_clusters))
-        parts = [self._elect_chunk(self.frame(X[rows]), *others) for rows in slices]
-        return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-
-    def _elect_chunk(self, X, *others):
-        distances, voters = self.search.kneighbors(X)
-        # what the distance of a sample to itself may be after rounding
-        nearest = np.sqrt(np.finfo(float).eps) * (1 + np.abs(X).max(axis=1, keepdims=True))
-        weights = 1 / np.maximum(distances, nearest) ** 2
-        weights /= weights.sum(axis=1, keepdims=True)
-
-        def winners(labels):
-            votes = np.zeros((len(X), self.n_clusters))
-            for voter, weight in zip(voters.T, weights.T, strict=True):
-                votes[np.arange(len(X)), labels[voter]] += weight
-            return votes.argmax(axis=1).astype(np.int32)
-
-        labels = winners(self.elected)
-        confidence = np.einsum("ij,ij->i", weights, self.shares[voters, labels[:, None]])
-        return labels, np.minimum(confidence, 1.0), *map(winners, others)
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Samples about their mean, in units of their spread, on the first principal components.
-
-    Place and unit matter to no candidate, only to rounding; many features matter to their time.
-    """
-
-    mean: np.ndarray
-    axes: np.ndarray | None
-    scale: float
-
-    @classmethod
-    def of(cls, X):
-        """Frame of samples."""
-        mean, axes = X.mean(axis=0), None
-        spread = float(np.abs(X - mean).max()) or 1.0  # its square might be too large
-        scale = spread * float(np.sqrt(np.mean(((X - mean) / spread) ** 2))) or 1.0
-        if X.shape[1] > MAX_FEATURES:
-            n_components = min(MAX_FEATURES, len(X))
-            pca = PCA(n_components, svd_solver="full").fit((X - mean) / scale)
-            axes = pca.components_.T
-        return cls(mean, axes, scale)
-
-    def __call__(self, X):
-        """Samples in this frame."""
-        placed = (X - self.mean) / self.scale
-        return placed if self.axes is None else placed @ self.axes
+    seen = shares[np.arange(len(drawn)), labels[drawn]]
+    if len(drawn) == len(X):
+        return seen
+    sureness = boundary.probabilities(X).max(axis=1)
+    rising = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    confidence = rising.fit(sureness[drawn], seen).predict(sureness)
+    confidence[drawn] = seen
+    return confidence

@@ -3,45 +3,35 @@
 import time
 import warnings
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
-from sklearn.mixture import GaussianMixture
-from sklearn.neighbors import kneighbors_graph
+from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-import separatrix
 from separatrix._sklearn import one_thread
+from separatrix.data.frames import Frame, check_range
 from separatrix.estimators.base import DEFAULT_SEED
 from separatrix.selection.consensus import (
     agreement_between_families,
     agreement_matrix,
     agreement_words,
-    mean_ranks,
     support_by_others,
+    vote_weights,
 )
-from separatrix.selection.validity import (
-    UNEVENNESS,
-    chained_labels,
-    chance_gap,
-    is_degenerate,
-    lie_apart,
-    ridge_of,
-    scores_of,
-    shortest_links,
-)
+from separatrix.selection.gaps import chance_gap, gap_between, is_degenerate, lie_apart
+from separatrix.selection.pool import Candidate, default_candidates
+from separatrix.similarity.geometry import Geometry
+from separatrix.validity.features import Measures, labelling_features, sample_features
+from separatrix.validity.learned import learned_validity
 
 __all__ = [
+    "SCORES",
     "Comparison",
-    "check_range",
     "compare_clusterings",
     "compared",
-    "default_candidates",
     "have_failed",
     "named_candidates",
     "run_candidates",
@@ -49,50 +39,20 @@ __all__ = [
 
 # How the note of a candidate begins that found nothing.
 FAILED = "failed: "
-# Clusters up to which candidates need not save time.
-FEW_CLUSTERS = 5
-
-
-def default_candidates(X, n_clusters, tier="fast"):
-    """Families and clusterers by name: of different kinds, and cheap on a thousand samples."""
-    k = n_clusters
-    # for many clusters a boundary for each pair is too dear, and so are many starts
-    multiway, n_init = ("pairwise", 5) if k <= FEW_CLUSTERS else ("one-vs-rest", 2)
-    mixture = partial(GaussianMixture, k, reg_covar=ridge_of(X), n_init=(n_init + 1) // 2)
-    nearest = partial(kneighbors_graph, n_neighbors=min(10, len(X) - 1), include_self=False)
-    least_squares = partial(separatrix.RegularizedLeastSquaresClustering, k)
-    volume = partial(separatrix.MaximumVolumeClustering, k)
-    margin = partial(separatrix.MaximumMarginClustering, k)
-    separation = partial(separatrix.MaximinSeparationClustering, k, multiway=multiway)
-    information = separatrix.SquaredLossMutualInformationClustering
-    spectral = partial(SpectralClustering, k, affinity="nearest_neighbors")
-    fast = {
-        "k-means": ("means", KMeans(k, n_init=10)),
-        "LDA-k-means": ("means", separatrix.LDAKMeans(k)),
-        "mixture": ("mixture", mixture()),
-        "diagonal mixture": ("mixture", mixture(covariance_type="diag")),
-        "Ward": ("linkage", AgglomerativeClustering(k)),
-        "chains": ("chains", GiniLinkage(k)),
-        "spectral": ("spectral", spectral(n_neighbors=min(10, len(X)))),
-        "volume": ("volume", volume(n_combinations=n_init)),
-        "least squares": ("least squares", least_squares(n_init=n_init)),
-        "margin": ("margin", margin(loss="square")),
-        "separation": ("separation", separation()),
-    }
-    if tier == "fast":
-        return fast
-    return fast | {
-        "kernel k-means": ("means", separatrix.KernelKMeans(k)),
-        "Ward on a graph": ("linkage", AgglomerativeClustering(k, connectivity=nearest)),
-        "tied mixture": ("mixture", mixture(covariance_type="tied")),
-        "spectral, 20 neighbours": ("spectral", spectral(n_neighbors=min(20, len(X)))),
-        "volume by bisection": ("volume", volume(multiway="bisection")),
-        "least squares, narrow": ("least squares", least_squares(gamma=("mean", 0.4), reg=0.5)),
-        "margin, Laplacian loss": ("margin", margin()),
-        "linear margin": ("margin", margin(kernel="linear", loss="square")),
-        "separation, scale-invariant": ("separation", separation(init="scale-invariant")),
-        "mutual information": ("information", information(k)),
-    }
+# Scores that are shown of each candidate, with the features that they are.
+FEATURES = {
+    "neighbors": "confirmed",
+    "modularity": "graph modularity",
+    "likelihood": "full likelihood",
+    "silhouette": "silhouette",
+}
+SCORES = ("validity", *FEATURES, "gap", "support")
+# Values whose squares, summed over samples and features, are still finite.
+LARGEST_VALUE = 1e140
+# Samples that scores look at; of more, at a random part.
+MAX_SCORED = 10_000
+# Samples up to which threads of a candidate would rather wait for each other than help.
+ONE_THREAD_ROWS = 2_000
 
 
 def clusterer_of(estimator):
@@ -135,7 +95,7 @@ def prepared(estimator, n_clusters, rng):
     return estimator
 
 
-def _run(number, estimator, X):
+def _run(number, candidate, X, geometry, n_clusters, seed):
     """Number of a candidate, its labels from 0, its seconds, and what went wrong."""
     begin = time.process_time()
     # samples are NumPy's here, whatever they were, and not all candidates know other arrays
@@ -145,7 +105,11 @@ def _run(number, estimator, X):
     ):
         warnings.simplefilter("always")
         try:
-            labels = np.asarray(estimator.fit_predict(X))
+            if isinstance(candidate, Candidate):
+                labels = candidate.labels(geometry, n_clusters, np.random.RandomState(seed))
+            else:
+                labels = candidate.fit_predict(X)
+            labels = np.asarray(labels)
             if labels.shape != (len(X),):
                 raise ValueError(f"labels of shape {labels.shape} for {len(X)} samples")
             note = str(caught[0].message) if caught else ""
@@ -163,15 +127,28 @@ def have_failed(notes):
     return np.array([note.startswith(FAILED) for note in notes])
 
 
-def run_candidates(candidates, X, *, n_clusters, n_jobs, rng, on_candidate=None):
+def run_candidates(candidates, X, geometry, *, n_clusters, n_jobs, rng, on_candidate=None):
     """Labels, seconds, notes and clusterers as they ran, with their seeds.
 
     The labels of a candidate that fails are all zero; its note says why. Seeds are drawn
     beforehand, so that the number of jobs changes nothing.
     """
-    names = list(candidates)
-    estimators = [prepared(estimator, n_clusters, rng) for _, estimator in candidates.values()]
-    jobs = [delayed(_run)(number, clone(one), X) for number, one in enumerate(estimators)]
+    names, ready = list(candidates), []
+    for _, one in candidates.values():
+        is_ours = isinstance(one, Candidate)
+        ready.append(one if is_ours else prepared(one, n_clusters, rng))
+    seeds = rng.randint(2**31 - 1, size=len(names))
+    jobs = [
+        delayed(_run)(
+            number,
+            one if isinstance(one, Candidate) else clone(one),
+            X,
+            geometry if isinstance(one, Candidate) else None,
+            n_clusters,
+            seeds[number],
+        )
+        for number, one in enumerate(ready)
+    ]
     results: list[Any] = [None] * len(jobs)
     run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for done, (number, *result) in enumerate(run(jobs), start=1):
@@ -179,13 +156,8 @@ def run_candidates(candidates, X, *, n_clusters, n_jobs, rng, on_candidate=None)
         if on_candidate is not None:
             on_candidate(names[number], done, len(names))
     labels, seconds, notes = zip(*results, strict=True)
+    estimators = [one for one in ready if not isinstance(one, Candidate)]
     return np.array(labels), np.array(seconds), list(notes), estimators
-
-
-# Samples up to which threads of a candidate would rather wait for each other than help.
-ONE_THREAD_ROWS = 2_000
-# Values whose squares, summed over samples and features, are still finite.
-LARGEST_VALUE = 1e140
 
 
 # --- side by side -------------------------------------------------------------------------------
@@ -208,15 +180,17 @@ class Comparison:
     labels : ndarray of shape (n_candidates, n_samples)
         Their labels, from 0.
     scores : dict of str to ndarray of shape (n_candidates,)
-        "neighbors": share of the samples that the ten nearest of the other half of the samples
-        would label so; "modularity" and "cut" (the normalised cut, negative): how well the graph
-        of nearest neighbours falls apart; "likelihood": log density in the Gaussian of the own
-        cluster; "gap": how far clusters are from each other, in units of the longest step from
-        sample to sample within one; nan beyond 5,000 samples; "support": mean agreement with
-        candidates of other families. Larger is better.
-    ranks : ndarray of shape (n_candidates,)
-        Mean rank by neighbourhoods (neighbors and modularity), likelihood and support, as a share
-        of the best possible, and one more for those `apart`; zero for those not `usable`.
+        "validity": `separatrix.metrics.validity_score`; "neighbors": share of the samples that
+        the ten nearest of the other half of the samples would label so; "modularity": how well
+        the graph of nearest neighbours falls apart; "likelihood": gain in log density, per
+        feature, of a Gaussian for each cluster over one for all; "silhouette": that of
+        scikit-learn, on up to 1,000 samples; "gap": how far clusters are from each other, in
+        units of the longest step from sample to sample within one; "support": mean agreement
+        with candidates of other families. Larger is better.
+    votes : ndarray of shape (n_candidates,)
+        Share of each candidate in the vote of all: the better it is predicted to be among
+        these, by all that the scores and some more features tell, the more; zero for those not
+        `usable`.
     agreement : ndarray of shape (n_candidates, n_candidates)
         Adjusted Rand index of each pair.
     usable : ndarray of bool of shape (n_candidates,)
@@ -233,7 +207,7 @@ class Comparison:
     families: list
     labels: np.ndarray
     scores: dict
-    ranks: np.ndarray
+    votes: np.ndarray
     agreement: np.ndarray
     usable: np.ndarray
     seconds: np.ndarray
@@ -242,18 +216,20 @@ class Comparison:
 
     @property
     def best(self):
-        """Name of the candidate of the best rank."""
+        """Name of the candidate of the most votes."""
         return self.names[self.best_index]
 
     @property
     def best_index(self):
-        """Number of the candidate of the best rank."""
+        """Number of the candidate of the most votes."""
         return int(self.order[0])
 
     @property
     def order(self):
-        """Numbers of the candidates, the best rank first and those that failed last."""
-        return np.argsort(-np.where(self.failed, -1, self.ranks), kind="stable")
+        """Numbers of the candidates, the most votes first and those that failed last."""
+        standing = np.where(self.failed, -1.0, self.votes)
+        validity = np.nan_to_num(self.scores.get("validity", standing))
+        return np.lexsort([-validity, -standing])
 
     @property
     def failed(self):
@@ -289,13 +265,13 @@ class Comparison:
 
     def __str__(self):
         width = max(len(name) for name in self.names)
-        header = f"{'':{width}}  rank   k" + "".join(f"{name:>11}" for name in self.scores)
+        header = f"{'':{width}}  vote   k" + "".join(f"{name:>11}" for name in self.scores)
         lines, n_clusters = [header + "  sec.  remark"], self.n_clusters
         for i in self.order:
             scores = "".join(f"{column[i]:11.3f}" for column in self.scores.values())
             remark = ("" if self.usable[i] else "not used; ") + self.notes[i]
             lines.append(
-                f"{self.names[i]:{width}}  {self.ranks[i]:4.2f} {n_clusters[i]:3}{scores} "
+                f"{self.names[i]:{width}}  {self.votes[i]:4.2f} {n_clusters[i]:3}{scores} "
                 f"{self.seconds[i]:5.2f}  {remark[:60]}".rstrip()
             )
         lines.append(
@@ -317,7 +293,7 @@ class Comparison:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_dataframe needs pandas: pip install pandas") from error
-        columns = {"family": self.families, "rank": self.ranks, "n_clusters": self.n_clusters}
+        columns = {"family": self.families, "vote": self.votes, "n_clusters": self.n_clusters}
         columns |= self.scores
         columns |= {"usable": self.usable, "seconds": self.seconds, "note": self.notes}
         table = pd.DataFrame(columns, index=pd.Index(self.names, name="candidate"))
@@ -335,7 +311,7 @@ def compare_clusterings(
         Samples.
     estimators : list of clusterers or dict of str to clusterer, default=None
         Candidates; clones of them are fitted. Those of one class are a family, and pipelines
-        belong to that of their last step. By default eleven of this library and of scikit-learn.
+        belong to that of their last step. By default those of `AutoClustering`.
     n_clusters : int or None, default=None
         Number of clusters that each is asked for; None leaves it to the estimators. The default
         candidates need one.
@@ -371,34 +347,41 @@ def compare_clusterings(
             raise ValueError(
                 "n_clusters=None needs estimators that know it; pass n_clusters or estimators."
             )
-        candidates = default_candidates(X, n_clusters)
+        candidates = families_of(default_candidates())
     else:
         candidates = named_candidates(estimators)
     if not candidates:
         raise ValueError("estimators is empty: pass at least one clusterer.")
     rng = check_random_state(DEFAULT_SEED if random_state is None else random_state)
-    return compared(X, candidates, n_clusters, n_jobs, rng, on_candidate)
+    geometry = Geometry(Frame.of(X)(X))
+    return compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate)
 
 
-def check_range(X, most):
-    """Refuse values that are too large to compute with."""
-    largest = float(np.abs(X).max())
-    if largest > most:
-        raise ValueError(
-            f"X has values up to {largest:.3g}, too large to compute with; scale X down to "
-            f"{most:g} or less."
-        )
+def families_of(candidates):
+    """Families and candidates by name."""
+    return {name: (one.family, one) for name, one in candidates.items()}
 
 
-def compared(X, candidates, n_clusters, n_jobs, rng, on_candidate=None):
-    """Comparison of candidates, given as families and clusterers by name."""
+def compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate=None):
+    """Comparison of candidates, given as families and clusterers by name.
+
+    Clusterers of other makers see X, those of the pool its geometry.
+    """
     run = one_thread(_run_and_score) if len(X) <= ONE_THREAD_ROWS else _run_and_score
-    return run(X, candidates, n_clusters, n_jobs, rng, on_candidate)
+    return run(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate)
 
 
-def _run_and_score(X, candidates, n_clusters, n_jobs, rng, on_candidate):
+def _run_and_score(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate):
+    if any(isinstance(one, Candidate) for _, one in candidates.values()):
+        geometry.prepare(n_clusters)
     labels, seconds, notes, estimators = run_candidates(
-        candidates, X, n_clusters=n_clusters, n_jobs=n_jobs, rng=rng, on_candidate=on_candidate
+        candidates,
+        X,
+        geometry,
+        n_clusters=n_clusters,
+        n_jobs=n_jobs,
+        rng=rng,
+        on_candidate=on_candidate,
     )
     failed = have_failed(notes)
     if failed.all():
@@ -407,15 +390,13 @@ def _run_and_score(X, candidates, n_clusters, n_jobs, rng, on_candidate):
     usable = ~failed & ~np.array(degenerate)
     families = [family for family, _ in candidates.values()]
     agreement = agreement_matrix(labels)
-    scores = scores_of(X, labels, rng)
-    scores["support"] = support_by_others(agreement, families, usable)
-    scores = {name: np.where(failed, np.nan, column) for name, column in scores.items()}
+    scores, votes = scores_and_votes(geometry, labels, usable, agreement, families, rng)
     return Comparison(
         list(candidates),
         families,
         labels,
-        scores,
-        mean_ranks(scores, usable),
+        {name: np.where(failed, np.nan, column) for name, column in scores.items()},
+        votes,
         agreement,
         usable,
         seconds,
@@ -424,32 +405,35 @@ def _run_and_score(X, candidates, n_clusters, n_jobs, rng, on_candidate):
     )
 
 
-class GiniLinkage(ClusterMixin, BaseEstimator):
-    """Single linkage, except that while sizes are uneven a smallest cluster is joined.
-
-    The rule of the Genie algorithm [1]_: sizes are uneven where their Gini index exceeds
-    `unevenness`. Single linkage finds clusters of any shape that lie apart, but it ends in one
-    cluster and single samples where they do not; this one does so less.
-
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    unevenness : float, default=0.3
-        Largest Gini index of the sizes at which the shortest link of all is taken.
-
-    References
-    ----------
-    .. [1] M. Gagolewski, M. Bartoszuk, A. Cena, "Genie: a new, fast, and outlier-resistant
-       hierarchical clustering algorithm", Information Sciences 363, 2016.
-    """
-
-    def __init__(self, n_clusters=2, *, unevenness=UNEVENNESS):
-        self.n_clusters = n_clusters
-        self.unevenness = unevenness
-
-    def fit(self, X, y=None):
-        """Join samples until the clusters are left."""
-        ends, _ = shortest_links(X)
-        self.labels_ = chained_labels(ends, self.n_clusters, self.unevenness)
-        return self
+def scores_and_votes(geometry, labels, usable, agreement, families, rng):
+    """Scores of candidates, and their shares in the vote."""
+    if geometry.n_samples > MAX_SCORED:
+        drawn = np.sort(rng.permutation(geometry.n_samples)[:MAX_SCORED])
+        geometry, labels = Geometry(geometry.X[drawn]), labels[:, drawn]
+    geometry.prepare(int(labels.max()) + 1)
+    measures, validity = Measures(geometry, rng), learned_validity()
+    scores = {name: np.full(len(labels), np.nan) for name in SCORES}
+    told: list[Any] = [None] * len(labels)
+    for i, one in enumerate(labels):
+        one = np.unique(one, return_inverse=True)[1].astype(np.int32)
+        scores["gap"][i] = gap_between(one, geometry.tree)
+        if one.max() == 0:
+            continue
+        told[i] = labelling_features(measures, one)
+        sample = sample_features(measures, int(one.max()) + 1)
+        scores["validity"][i] = validity.of_each(told[i : i + 1], sample)[0]
+        for name, feature in FEATURES.items():
+            scores[name][i] = told[i][feature]
+    scores["support"] = support_by_others(agreement, families, usable)
+    votes = np.zeros(len(labels))
+    voters = np.flatnonzero(usable & np.array([one is not None for one in told]))
+    if len(voters):
+        n_clusters = int(np.median([labels[i].max() + 1 for i in voters]))
+        among = validity.of_several(
+            [told[i] for i in voters],
+            sample_features(measures, n_clusters),
+            agreement[np.ix_(voters, voters)],
+            [families[i] for i in voters],
+        )
+        votes[voters] = vote_weights((among + scores["validity"][voters]) / 2)
+    return scores, votes

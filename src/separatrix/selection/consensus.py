@@ -2,11 +2,8 @@
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 from sklearn.cluster import KMeans
 from sklearn.metrics.cluster import contingency_matrix
-
-from separatrix.selection.validity import lie_apart
 
 __all__ = [
     "adjusted_rand_index",
@@ -14,14 +11,14 @@ __all__ = [
     "agreement_matrix",
     "agreement_words",
     "consensus_labels",
-    "consensus_weights",
     "family_weights",
-    "mean_ranks",
     "support_by_others",
     "vote_shares",
+    "vote_weights",
 ]
-# What counts for the rank, alike: neighbourhoods, densities, and what other families find.
-RANK_WEIGHTS = {"neighbors": 0.5, "modularity": 0.5, "likelihood": 1.0, "support": 1.0}
+# Difference in predicted validity that divides the weight of a vote by e, and the least weight.
+TEMPERATURE = 0.03
+LEAST_WEIGHT = 0.05
 # Agreement from which on a word holds.
 WORDS = (
     (0.85, "strong: methods of different kinds find nearly the same clusters"),
@@ -102,28 +99,20 @@ def agreement_words(agreement, *, gap=0.0, chance=np.inf):
 # --- the vote -----------------------------------------------------------------------------------
 
 
-def mean_ranks(scores, usable):
-    """Mean rank of each usable candidate over the kinds of evidence, as a share of the best.
+def vote_weights(standing):
+    """Shares of candidates in the vote, by how good each is predicted to be; they sum to one.
 
-    Zero for the others. Where clusters lie apart, with a gap above one, one is added.
+    One that is worse by `TEMPERATURE` has 1/e of the weight; far worse ones have none.
     """
-    ranks = [rankdata(scores[name][usable]) for name in RANK_WEIGHTS]
-    means = np.zeros(len(usable))
-    if usable.any():
-        means[usable] = np.average(ranks, axis=0, weights=[*RANK_WEIGHTS.values()]) / usable.sum()
-    return means + lie_apart(scores["gap"], usable)
+    weights = np.exp((standing - standing.max()) / TEMPERATURE)
+    weights[weights < LEAST_WEIGHT] = 0.0
+    return weights / weights.sum()
 
 
 def family_weights(families):
     """Weights of candidates that give each family the same; they sum to one."""
     names, family, size = np.unique(families, return_inverse=True, return_counts=True)
     return 1 / (size[family] * len(names))
-
-
-def consensus_weights(ranks, families):
-    """Weights of candidates by their place among all and their family; they sum to one."""
-    weights = rankdata(ranks) * family_weights(families)
-    return weights / weights.sum()
 
 
 def consensus_labels(labellings, weights, n_clusters, rng):

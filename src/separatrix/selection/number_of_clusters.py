@@ -2,60 +2,63 @@
 
 import numpy as np
 
-from separatrix.selection.candidates import compared, default_candidates
-from separatrix.selection.validity import (
-    chained_labels,
-    chance_gap,
-    gap_between,
-    is_degenerate,
-    links_of,
-)
+from separatrix.selection.candidates import families_of, have_failed, run_candidates
+from separatrix.selection.gaps import chance_gap, gap_between, is_degenerate
+from separatrix.selection.pool import CURVE_CANDIDATES, UNEVENNESS, default_candidates
+from separatrix.similarity.geometry import Geometry
+from separatrix.similarity.spanning_trees import joined_labels
+from separatrix.validity.features import Measures, labelling_features, sample_features
+from separatrix.validity.learned import learned_validity
 
 __all__ = ["choice_words", "plausible_numbers", "selection_curve"]
-# Samples and candidates that the number of clusters is chosen on.
-CURVE_SAMPLES = 500
-CURVE_CANDIDATES = ("k-means", "mixture", "Ward", "spectral", "least squares")
-CUT_WEIGHT = 4
+# Samples that the number of clusters is chosen on.
+CURVE_SAMPLES = 1_000
+# Candidates whose validity counts, the best of each number of clusters.
+N_BEST = 3
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
-PLAUSIBLE = 0.1
+PLAUSIBLE = 0.02
 
 
 # --- the number of clusters ---------------------------------------------------------------------
 
 
-def selection_curve(X, max_clusters, n_jobs, rng, task):
-    r"""Evidence for each number of clusters.
+def selection_curve(geometry, max_clusters, n_jobs, rng, task):
+    """Evidence for each number of clusters: the mean validity of the three best candidates.
 
-    .. math:: e(k) = a(k) - \frac4k \min_m \mathrm{ncut}_m(k)
-
-    a is the agreement across five families of cheap candidates, ncut the normalised cut of the
-    graph of nearest neighbours, over k the mean share that clusters lose to others: clusters
-    should be found by most methods, and be apart. One is added for the largest number of clusters
-    with a wide gap between them, which few methods may find.
+    One is added for the largest number of clusters with a wide gap between them, which few
+    methods may find.
     """
-    rows = X[rng.permutation(len(X))[:CURVE_SAMPLES]]
+    if geometry.n_samples > CURVE_SAMPLES:
+        drawn = np.sort(rng.permutation(geometry.n_samples)[:CURVE_SAMPLES])
+        geometry = Geometry(geometry.X[drawn])
+    most = max(2, min(max_clusters, geometry.n_samples // 4))
+    geometry.prepare(most)
+    measures, validity = Measures(geometry, rng), learned_validity()
+    candidates = default_candidates()
+    candidates = families_of({name: candidates[name] for name in CURVE_CANDIDATES})
     curve = {}
-    for n_clusters in range(2, max(2, min(max_clusters, len(rows) // 4)) + 1):
+    for n_clusters in range(2, most + 1):
         step = task()
-        candidates = default_candidates(rows, n_clusters)
-        candidates = {name: candidates[name] for name in CURVE_CANDIDATES}
-        found = compared(rows, candidates, n_clusters, n_jobs, rng)
-        lost = -found.scores["cut"][found.usable].max(initial=-n_clusters) / n_clusters
-        curve[n_clusters] = float(np.nan_to_num(found.family_agreement) - CUT_WEIGHT * lost)
+        labels, _, notes, _ = run_candidates(
+            candidates, geometry.X, geometry, n_clusters=n_clusters, n_jobs=n_jobs, rng=rng
+        )
+        found = [one for one in labels[~have_failed(notes)] if one.max() > 0]
+        told = [labelling_features(measures, one) for one in found]
+        values = validity.of_each(told, sample_features(measures, n_clusters)) if told else [0.0]
+        curve[n_clusters] = float(np.mean(np.sort(values)[-N_BEST:]))
         step.close()
-    isolated = most_isolated(rows, curve)
+    isolated = most_isolated(geometry.tree, curve)
     if isolated:
         curve[isolated] += 1
     return curve
 
 
-def most_isolated(X, numbers):
+def most_isolated(tree, numbers):
     """Largest of several numbers of clusters with gaps beyond chance between all; None if none."""
-    links = links_of(X)
     for n_clusters in sorted(numbers, reverse=True):
-        labels = chained_labels(links[0], n_clusters)
-        chance = chance_gap(len(X), n_clusters)
-        if not is_degenerate(labels, n_clusters) and gap_between(labels, links) > chance:
+        labels = joined_labels(tree, n_clusters, unevenness=UNEVENNESS)
+        chance = chance_gap(tree.n_samples, n_clusters)
+        if not is_degenerate(labels, n_clusters) and gap_between(labels, tree) > chance:
             return n_clusters
     return None
 
@@ -65,7 +68,7 @@ def plausible_numbers(curve):
 
     Of equal evidence the larger number comes first: its clusters can be joined.
     """
-    ordered = sorted(curve, key=lambda k: (-round(curve[k], 2), -k))
+    ordered = sorted(curve, key=lambda k: (-round(curve[k], 3), -k))
     return [k for k in ordered[:3] if curve[k] >= max(curve.values()) - PLAUSIBLE]
 
 

@@ -133,6 +133,16 @@ class KnownRows:
         return np.where(self.hashes[places] == hashes, self.order[places], -1)
 
 
+# Features up to which a tree finds neighbours faster than all distances do.
+FEW_FEATURES = 6
+
+
+def nearest_search(rows, n_neighbors):
+    """Search among rows; scikit-learn would take a tree in up to 15 dimensions."""
+    algorithm = "kd_tree" if rows.shape[1] <= FEW_FEATURES else "brute"
+    return NearestNeighbors(n_neighbors=n_neighbors, algorithm=algorithm).fit(rows)
+
+
 class ExactSearch:
     """Nearest rows by scikit-learn: a tree in few dimensions, all distances in many.
 

@@ -1,0 +1,53 @@
+"""Samples about their mean, in units of their spread."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+__all__ = ["LARGEST_FRAMED", "Frame", "check_range"]
+
+# Principal components that stand for more features than this.
+MAX_FEATURES = 50
+# Values whose distances, before they are brought to the unit of their spread, are finite.
+LARGEST_FRAMED = 1e300
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Samples about their mean, in units of their spread, on the first principal components.
+
+    Place and unit matter to no candidate, only to rounding; many features matter to their time.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray | None
+    scale: float
+
+    @classmethod
+    def of(cls, X):
+        """Frame of samples."""
+        mean, axes = X.mean(axis=0), None
+        spread = float(np.abs(X - mean).max()) or 1.0  # its square might be too large
+        scale = spread * float(np.sqrt(np.mean(((X - mean) / spread) ** 2))) or 1.0
+        if X.shape[1] > MAX_FEATURES:
+            n_components = min(MAX_FEATURES, len(X))
+            pca = PCA(n_components, svd_solver="full")
+            with np.errstate(divide="ignore", invalid="ignore"):  # samples may all be equal
+                axes = pca.fit((X - mean) / scale).components_.T
+        return cls(mean, axes, scale)
+
+    def __call__(self, X):
+        """Samples in this frame."""
+        placed = (X - self.mean) / self.scale
+        return placed if self.axes is None else placed @ self.axes
+
+
+def check_range(X, most):
+    """Refuse values that are too large to compute with."""
+    largest = float(np.abs(X).max())
+    if largest > most:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, too large to compute with; scale X down to "
+            f"{most:g} or less."
+        )

@@ -1,0 +1,262 @@
+"""Labels of some samples, carried to all others by the rule that predicts them best."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
+from scipy.special import log_softmax, softmax
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import NearestNeighbors
+
+from separatrix.data.rows import row_slices
+from separatrix.similarity.neighbors import KnownRows, nearest_search
+
+__all__ = ["Extension", "KernelRule", "LinearRule", "NeighborRule", "QuadraticRule"]
+
+# Neighbours that vote.
+N_VOTERS = 5
+# Of the mean variance, added to the variances of a cluster.
+RIDGE = 0.05
+# Of the median squared distance: the width of the kernel.
+WIDTH = 0.5
+# Weight of the norm of kernel scores, and the samples that these are made of.
+PENALTY = 0.1
+N_LANDMARKS = 500
+# Scores of clusters without a sample.
+LOWEST = -1e6
+# Range of the factor that turns scores into logarithms of probabilities.
+LARGEST_FACTOR = 1e3
+
+
+# --- rules --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NeighborRule:
+    """The five nearest labelled samples vote by their inverse squared distances."""
+
+    search: NearestNeighbors
+    clusters: np.ndarray
+    n_clusters: int
+
+    @classmethod
+    def of(cls, rows, labels, n_clusters):
+        """Learn labels of rows."""
+        search = nearest_search(rows, min(N_VOTERS, len(rows)))
+        return cls(search, np.asarray(labels), n_clusters)
+
+    def scores(self, rows):
+        """Shares of the votes."""
+        distances, voters = self.search.kneighbors(rows)
+        # what the distance of a sample to itself may be after rounding
+        nearest = np.sqrt(np.finfo(float).eps) * (1 + np.abs(rows).max(axis=1, keepdims=True))
+        weights = 1 / np.maximum(distances, nearest) ** 2
+        shares = np.zeros((len(rows), self.n_clusters))
+        at = np.arange(len(rows))
+        weights /= weights.sum(axis=1, keepdims=True)
+        for voter, weight in zip(voters.T, weights.T, strict=True):
+            shares[at, self.clusters[voter]] += weight
+        return shares
+
+
+def _gaussians(rows, labels, n_clusters):
+    """Means, covariances and log shares of clusters; a cluster without a sample has none."""
+    n_features = rows.shape[1]
+    sizes = np.bincount(labels, minlength=n_clusters)
+    means, covariances = np.zeros((n_clusters, n_features)), []
+    for c in range(n_clusters):
+        own = rows[labels == c]
+        means[c] = own.mean(axis=0) if len(own) else 0.0
+        covariances.append((own - means[c]).T @ (own - means[c]) / max(len(own), 1))
+    with np.errstate(divide="ignore"):
+        shares = np.maximum(np.log(sizes / len(labels)), LOWEST)
+    ridge = RIDGE * (float(rows.var(axis=0).mean()) or 1.0) * np.eye(n_features)
+    return means, np.array(covariances), shares, sizes, ridge
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    """Gaussian clusters of a common covariance."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def of(cls, rows, labels, n_clusters):
+        """Learn labels of rows."""
+        means, covariances, shares, sizes, ridge = _gaussians(rows, labels, n_clusters)
+        pooled = np.tensordot(sizes, covariances, axes=1) / len(rows) + ridge
+        coef = cho_solve(cho_factor(pooled), means.T).T
+        return cls(coef, shares - 0.5 * (coef * means).sum(axis=1))
+
+    def scores(self, rows):
+        """Log densities, less what is common to all clusters."""
+        return rows @ self.coef.T + self.intercept
+
+
+@dataclass(frozen=True)
+class QuadraticRule:
+    """Gaussian clusters, each of a covariance of its own."""
+
+    means: np.ndarray
+    whitenings: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def of(cls, rows, labels, n_clusters):
+        """Learn labels of rows."""
+        means, covariances, shares, _, ridge = _gaussians(rows, labels, n_clusters)
+        roots = [cholesky(one + ridge, lower=True) for one in covariances]
+        log_dets = np.array([np.log(np.diagonal(root)).sum() for root in roots])
+        eye = np.eye(rows.shape[1])
+        whitenings = np.array([solve_triangular(root, eye, lower=True).T for root in roots])
+        return cls(means, whitenings, shares - log_dets)
+
+    def scores(self, rows):
+        """Log densities, less what is common to all clusters."""
+        squares = [
+            np.sum(((rows - mean) @ whitening) ** 2, axis=1)
+            for mean, whitening in zip(self.means, self.whitenings, strict=True)
+        ]
+        return self.intercept - 0.5 * np.column_stack(squares)
+
+
+@dataclass(frozen=True)
+class KernelRule:
+    r"""Least squares scores of a Gaussian kernel, made of some hundred landmarks.
+
+    .. math:: \min_A \|K_{nm} A - (Y - \bar y)\|^2 + \lambda \operatorname{tr} A^\top K_{mm} A
+    """
+
+    landmarks: np.ndarray
+    gamma: float
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def of(cls, rows, labels, n_clusters):
+        """Learn labels of rows."""
+        rng = np.random.RandomState(0)
+        landmarks = rows[np.sort(rng.permutation(len(rows))[:N_LANDMARKS])]
+        # from differences: distances from inner products may be too rough for a positive matrix
+        squares = cdist(landmarks, landmarks, "sqeuclidean")
+        gamma = 1 / (WIDTH * (float(np.median(squares)) or float(squares.mean()) or 1.0))
+        features = rbf_kernel(rows, landmarks, gamma)
+        members = np.eye(n_clusters)[labels]
+        intercept = members.mean(axis=0)
+        gram = features.T @ features + PENALTY * np.exp(-gamma * squares)
+        gram[np.diag_indices_from(gram)] += 1e-9 * len(rows)
+        coef = cho_solve(cho_factor(gram), features.T @ (members - intercept))
+        return cls(landmarks, gamma, coef, intercept)
+
+    def scores(self, rows):
+        """Least squares scores, about one for the own cluster and zero for others."""
+        return rbf_kernel(rows, self.landmarks, self.gamma) @ self.coef + self.intercept
+
+
+RULES: dict[str, Any] = {
+    "neighbors": NeighborRule,
+    "kernel": KernelRule,
+    "quadratic": QuadraticRule,
+    "linear": LinearRule,
+}
+
+
+# --- the extension ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Clusters of any sample, by the rule that predicts held-back labels best.
+
+    The samples that it was made of keep their labels, whatever the rule says of them.
+
+    Attributes
+    ----------
+    rule : str
+        "neighbors", "kernel", "quadratic" or "linear".
+    accuracies : dict of str to float
+        Share of the labels that each rule predicted, learning them from the other half.
+    """
+
+    rule: str
+    accuracies: dict
+    frame: Any
+    model: Any
+    factor: float
+    known: KnownRows
+    known_labels: np.ndarray
+
+    @classmethod
+    def of(cls, frame, X, labels, n_clusters, rng):
+        """Compare rules on halves of the samples and fit the best to all."""
+        rows = frame(X)
+        halves = np.array_split(rng.permutation(len(rows)), 2)
+        accuracies, held_back = {}, {}
+        for name, rule in RULES.items():
+            scores = np.zeros((len(rows), n_clusters))
+            for own, other in (halves, halves[::-1]):
+                if len(own) and len(other):
+                    scores[own] = rule.of(rows[other], labels[other], n_clusters).scores(rows[own])
+            accuracies[name] = float(np.mean(scores.argmax(axis=1) == labels))
+            held_back[name] = scores
+        best = max(accuracies, key=lambda name: accuracies[name])
+        return cls(
+            best,
+            accuracies,
+            frame,
+            RULES[best].of(rows, labels, n_clusters),
+            likeliest_factor(held_back[best], labels),
+            KnownRows.of(X),
+            np.asarray(labels, dtype=np.int32),
+        )
+
+    def scores(self, X):
+        """Scores of the clusters, the largest for that of `labels`."""
+        width = max(N_LANDMARKS, 2 * X.shape[1])
+        parts = [self.model.scores(self.frame(X[rows])) for rows in row_slices(X, width=width)]
+        scores = np.concatenate(parts)
+        # samples that have a label keep it: their best score changes places with that of the label
+        places = self.known.match(X)
+        known = np.flatnonzero(places >= 0)
+        put_first(scores, known, self.known_labels[places[known]])
+        return scores
+
+    def labels(self, X):
+        """Clusters of samples."""
+        return self.scores(X).argmax(axis=1).astype(np.int32)
+
+    def probabilities(self, X):
+        """Probabilities of the clusters, as sure as held-back labels were predicted."""
+        scores = self.scores(X)
+        shares = softmax(self.factor * scores, axis=1)
+        # what differs in the last digits alone may be equal now
+        put_first(shares, np.arange(len(shares)), scores.argmax(axis=1))
+        return shares
+
+
+def put_first(values, rows, columns):  # INOUT, IN, IN
+    """Let the largest value of each of some rows, where it is elsewhere, change places.
+
+    It becomes larger by the last digit, lest other columns have the same.
+    """
+    best = values[rows].argmax(axis=1)
+    moved = best != columns
+    rows, columns, best = rows[moved], columns[moved], best[moved]
+    largest = values[rows, best]
+    values[rows, best] = values[rows, columns]
+    values[rows, columns] = np.nextafter(largest, np.inf)
+
+
+def likeliest_factor(scores, labels):
+    """Factor by which scores are multiplied so that their softmax is likeliest for the labels."""
+    rows = np.arange(len(labels))
+
+    def loss(log_factor):
+        return -log_softmax(np.exp(log_factor) * scores, axis=1)[rows, labels].mean()
+
+    top = np.log(LARGEST_FACTOR)
+    return float(np.exp(minimize_scalar(loss, bounds=(-top, top), method="bounded").x))

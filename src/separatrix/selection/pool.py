@@ -1,0 +1,203 @@
+"""The default candidates: clusterers of many kinds that share neighbours, graphs and trees."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.mixture import GaussianMixture
+
+import separatrix
+from separatrix.similarity.spanning_trees import cut_labels, joined_labels
+
+__all__ = ["CURVE_CANDIDATES", "Candidate", "default_candidates"]
+
+# Clusters up to which candidates need not save time.
+FEW_CLUSTERS = 5
+# Samples beyond which Ward's method looks at near pairs alone.
+MAX_WARD = 3_500
+# Of an even share, the least samples on either side of a link that is cut.
+SMALLEST_PART = 0.25
+# Gini index of sizes above which the smallest cluster is joined first, by the authors of Genie.
+UNEVENNESS = 0.3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A clusterer that reads what all candidates share.
+
+    Parameters
+    ----------
+    family : str
+        Methods of one kind, which may agree because they err alike.
+    labels : callable
+        Labels from a Geometry, a number of clusters and a RandomState.
+    """
+
+    family: str
+    labels: Callable
+
+
+def default_candidates(tier="fast"):
+    """Candidates by name.
+
+    Many are cheap variants of each other: the vote gains more from them than from a few dear ones.
+    """
+    ranks = partial(mixture, rows="normal_scores")
+    fast = {
+        "k-means": Candidate("means", k_means),
+        "LDA-k-means": Candidate("means", lda_k_means),
+        "mixture": Candidate("mixture", mixture),
+        "smooth mixture": Candidate("mixture", partial(mixture, ridge=0.1)),
+        "diagonal mixture": Candidate("mixture", partial(mixture, covariance_type="diag")),
+        "tied mixture": Candidate("mixture", partial(mixture, covariance_type="tied")),
+        "mixture of ranks": Candidate("mixture", partial(ranks, ridge=0.05)),
+        "diagonal mixture of ranks": Candidate("mixture", partial(ranks, covariance_type="diag")),
+        "Ward": Candidate("linkage", ward),
+        "Ward of ranks": Candidate("linkage", partial(ward, rows="normal_scores")),
+        "chains": Candidate("chains", chains),
+        "even chains": Candidate("chains", partial(chains, unevenness=0.1)),
+        "whitened chains": Candidate("chains", partial(chains, whitened=True)),
+        "tree cut": Candidate("tree", tree_cut),
+        "plain tree cut": Candidate("tree", partial(tree_cut, tree="tree")),
+        "whitened tree cut": Candidate("tree", partial(tree_cut, whitened=True)),
+        "spectral": Candidate("spectral", partial(spectral, graph="graph")),
+        "shared spectral": Candidate("spectral", spectral),
+        "whitened spectral": Candidate("spectral", partial(spectral, whitened=True)),
+        "spectral mixture": Candidate("spectral", spectral_mixture),
+        "spectral Ward": Candidate("embedding", spectral_ward),
+        "spectral chains": Candidate("embedding", spectral_chains),
+        "spectral tree cut": Candidate("embedding", spectral_tree_cut),
+        "volume": Candidate("volume", volume),
+        "separation": Candidate("separation", separation),
+        "information": Candidate("information", information),
+    }
+    if tier == "fast":
+        return fast
+    return fast | {"least squares": Candidate("least squares", least_squares)}
+
+
+# Cheap candidates of different kinds that the number of clusters is chosen by.
+CURVE_CANDIDATES = (
+    "k-means",
+    "mixture",
+    "smooth mixture",
+    "Ward",
+    "chains",
+    "tree cut",
+    "shared spectral",
+    "spectral tree cut",
+    "information",
+)
+
+
+def n_starts(n_clusters):
+    """Starts of methods that need several."""
+    return 5 if n_clusters <= FEW_CLUSTERS else 2
+
+
+def k_means(geometry, n_clusters, rng):
+    return KMeans(n_clusters, n_init=10, random_state=rng).fit_predict(geometry.X)
+
+
+def lda_k_means(geometry, n_clusters, rng):
+    return separatrix.LDAKMeans(n_clusters, random_state=rng).fit_predict(geometry.X)
+
+
+def mixture(geometry, n_clusters, rng, *, rows="X", covariance_type="full", ridge=0.01):
+    """Gaussians, with a share of the mean variance added to each of their variances."""
+    X = getattr(geometry, rows)
+    return GaussianMixture(
+        n_clusters,
+        covariance_type=covariance_type,
+        reg_covar=ridge * float(X.var(axis=0).mean()) + np.finfo(float).tiny,
+        n_init=(n_starts(n_clusters) + 1) // 2,
+        random_state=rng,
+    ).fit_predict(X)
+
+
+def ward(geometry, n_clusters, rng, *, rows="X"):
+    return ward_of(getattr(geometry, rows), geometry, n_clusters)
+
+
+def ward_of(rows, geometry, n_clusters):
+    """Ward's method, for many samples along the graph of neighbours."""
+    connectivity = geometry.graph if geometry.n_samples > MAX_WARD else None
+    return AgglomerativeClustering(n_clusters, connectivity=connectivity).fit_predict(rows)
+
+
+def chains(geometry, n_clusters, rng, *, whitened=False, unevenness=UNEVENNESS):
+    """Single linkage that keeps sizes even, the rule of Genie."""
+    tree = geometry.whitened.tree if whitened else geometry.tree
+    return joined_labels(tree, n_clusters, unevenness=unevenness)
+
+
+def smallest_part(geometry, n_clusters):
+    return SMALLEST_PART * geometry.n_samples / n_clusters
+
+
+def tree_cut(geometry, n_clusters, rng, *, whitened=False, tree="core_tree"):
+    """Long links between large parts of the tree are cut."""
+    links = getattr(geometry.whitened if whitened else geometry, tree)
+    return cut_labels(links, n_clusters, smallest=smallest_part(geometry, n_clusters))
+
+
+def spectral(geometry, n_clusters, rng, *, whitened=False, graph="shared_graph"):
+    """k-means on the spectral embedding of a graph."""
+    places = (geometry.whitened if whitened else geometry).embedding(n_clusters, graph)
+    return KMeans(n_clusters, n_init=10, random_state=rng).fit_predict(places)
+
+
+def spectral_mixture(geometry, n_clusters, rng):
+    """Gaussians in the spectral embedding of the graph of shared neighbours."""
+    places = geometry.embedding(n_clusters, "shared_graph")
+    ridge = 0.001 * float(places.var(axis=0).mean()) + np.finfo(float).tiny
+    return GaussianMixture(n_clusters, reg_covar=ridge, random_state=rng).fit_predict(places)
+
+
+def spectral_ward(geometry, n_clusters, rng):
+    """Ward's method on the spectral embedding."""
+    places = geometry.embedding(n_clusters, "shared_graph")
+    return ward_of(places, geometry, n_clusters)
+
+
+def spectral_chains(geometry, n_clusters, rng):
+    """Chains in the spectral embedding."""
+    tree = geometry.embedding_tree(max(n_clusters, 3))
+    return joined_labels(tree, n_clusters, unevenness=UNEVENNESS)
+
+
+def spectral_tree_cut(geometry, n_clusters, rng):
+    """The tree of the spectral embedding, cut."""
+    tree = geometry.embedding_tree(max(n_clusters, 3))
+    return cut_labels(tree, n_clusters, smallest=smallest_part(geometry, n_clusters))
+
+
+def volume(geometry, n_clusters, rng):
+    model = separatrix.MaximumVolumeClustering(
+        n_clusters,
+        affinity="precomputed",
+        n_combinations=n_starts(n_clusters),
+        random_state=rng,
+    )
+    return model.fit_predict(geometry.graph)
+
+
+def least_squares(geometry, n_clusters, rng):
+    model = separatrix.RegularizedLeastSquaresClustering(
+        n_clusters, n_init=n_starts(n_clusters), random_state=rng
+    )
+    return model.fit_predict(geometry.X)
+
+
+def separation(geometry, n_clusters, rng):
+    # for many clusters a boundary for each pair is too dear
+    multiway = "pairwise" if n_clusters <= FEW_CLUSTERS else "one-vs-rest"
+    model = separatrix.MaximinSeparationClustering(n_clusters, multiway=multiway, random_state=rng)
+    return model.fit_predict(geometry.X)
+
+
+def information(geometry, n_clusters, rng):
+    model = separatrix.InformationMaximizationClustering(n_clusters, random_state=rng)
+    return model.fit_predict(geometry.X)

@@ -1,0 +1,147 @@
+"""What clusterers and scores of the same samples share: neighbours, graphs, trees, spectra."""
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from separatrix.similarity.graphs import joined_components
+from separatrix.similarity.multigrid import GraphHierarchy
+from separatrix.similarity.neighbors import nearest_pairs, nearest_search
+from separatrix.similarity.spanning_trees import spanning_tree
+
+__all__ = ["Geometry"]
+
+# Neighbours that are searched, those that make a graph, and those whose share makes another.
+N_SEARCHED = 30
+N_LINKED = 10
+N_SHARED = 15
+# The neighbour whose distance is the core radius of a sample.
+N_CORE = 5
+# Vectors of an embedding that are computed at least, so that it does not matter who asks first.
+MIN_VECTORS = 3
+# Of the mean variance, added to each before features are whitened.
+RIDGE = 0.01
+
+
+class Geometry:
+    """Neighbours, graphs and trees of samples, each made when it is first asked for.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples, about their mean.
+    """
+
+    def __init__(self, X):
+        self.X = X
+        self._spectra: dict = {}
+        self._trees: dict = {}
+
+    def prepare(self, n_clusters):
+        """Make at once what candidates and scores ask for, up to a number of clusters."""
+        n_vectors = max(n_clusters, MIN_VECTORS)
+        self.embedding(n_vectors, "graph")
+        self.embedding_tree(n_vectors)
+        self.whitened.embedding(n_vectors, "shared_graph")
+        for tree in (self.tree, self.core_tree, self.whitened.tree, self.whitened.core_tree):
+            assert tree.n_samples == self.n_samples
+        assert self.normal_scores.shape == self.X.shape
+
+    @property
+    def n_samples(self):
+        """Number of samples."""
+        return len(self.X)
+
+    @cached_property
+    def _found(self):
+        return nearest_search(self.X, min(N_SEARCHED, self.n_samples - 1)).kneighbors()
+
+    @property
+    def neighbors(self):
+        """Nearest other samples of each, the nearest first."""
+        return self._found[1]
+
+    @property
+    def distances(self):
+        """Their distances."""
+        return self._found[0]
+
+    @cached_property
+    def graph(self):
+        """Similarities exp(-d^2 / (2 s_i s_j)) of near samples, s the reach of ten neighbours."""
+        near, away = self.neighbors[:, :N_LINKED], self.distances[:, :N_LINKED]
+        reach = away[:, -1].copy()
+        positive = self.distances[self.distances > 0]
+        reach[reach == 0] = positive.min() if len(positive) else 1.0
+        values = np.exp(-(away**2) / (2 * reach[:, None] * reach[near]))
+        return _union(near, values)
+
+    @cached_property
+    def shared_graph(self):
+        """Share of the fifteen nearest samples, and themselves, that near samples have in common.
+
+        Distances in many dimensions say little; common neighbours still tell who belongs together.
+        """
+        near = self.neighbors[:, :N_SHARED]
+        n_samples, n_near = near.shape
+        around = np.column_stack([np.arange(n_samples), near])
+        starts = np.arange(0, around.size + 1, n_near + 1)
+        own = sp.csr_array((np.ones(around.size), around.ravel(), starts), shape=(n_samples,) * 2)
+        own.sort_indices()
+        i, j = nearest_pairs(near)
+        common = np.asarray(own[i].multiply(own[j]).sum(axis=1)).ravel()
+        share = common / (2 * (n_near + 1) - common)
+        return _union(near, share.reshape(n_samples, n_near))
+
+    @cached_property
+    def tree(self):
+        """Minimum spanning tree."""
+        return spanning_tree(self.X)
+
+    @cached_property
+    def core_tree(self):
+        """Minimum spanning tree of the mutual reachability distances."""
+        return spanning_tree(self.X, self.distances[:, :N_CORE][:, -1])
+
+    @cached_property
+    def whitened(self):
+        """Geometry of these samples with uncorrelated features of about unit variance."""
+        centered = self.X - self.X.mean(axis=0)
+        values, axes = np.linalg.eigh(centered.T @ centered / self.n_samples)
+        scales = np.sqrt(np.maximum(values, 0) + RIDGE * max(values.mean(), 1e-300))
+        return Geometry(centered @ (axes / scales))
+
+    @cached_property
+    def normal_scores(self):
+        """Samples with the ranks of each feature as quantiles of the normal distribution."""
+        return ndtri((rankdata(self.X, axis=0) - 0.5) / self.n_samples)
+
+    def embedding(self, n_vectors, graph):
+        """First eigenvectors of the normalised Laplacian of a graph, with rows of length one."""
+        n_vectors = min(n_vectors, self.n_samples)
+        vectors = self._spectra.get(graph)
+        if vectors is None or vectors.shape[1] < n_vectors:
+            hierarchy = GraphHierarchy(joined_components(getattr(self, graph)))
+            trivial = np.sqrt(hierarchy.degrees)
+            others = hierarchy.eigenpairs(max(n_vectors, MIN_VECTORS) - 1)[1]
+            vectors = np.column_stack([trivial / np.linalg.norm(trivial), others])
+            self._spectra[graph] = vectors
+        vectors = vectors[:, :n_vectors]
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+
+    def embedding_tree(self, n_vectors):
+        """Minimum spanning tree of the embedding of the graph of shared neighbours."""
+        if n_vectors not in self._trees:
+            self._trees[n_vectors] = spanning_tree(self.embedding(n_vectors, "shared_graph"))
+        return self._trees[n_vectors]
+
+
+def _union(near, values):
+    """Symmetric graph of the pairs of which one is near the other."""
+    n_samples, n_near = near.shape
+    starts = np.arange(0, near.size + 1, n_near)
+    W = sp.csr_array((values.ravel(), near.ravel(), starts), shape=(n_samples, n_samples))
+    return W.maximum(W.T).tocsr()
