@@ -1,6 +1,6 @@
 """Learn the validity of labellings from synthetic data, and write the file that the library reads.
 
-    python benchmarks/validity/train.py [--sets 2000] [--jobs 2]
+    python benchmarks/validity/train.py [--sets 1200] [--jobs 2]
 
 Draws data sets, runs the candidates of AutoClustering on each for the true and for some other
 numbers of clusters, and grows trees that predict the adjusted Rand index from what can be told
@@ -11,6 +11,7 @@ again; a fifth of them are held back and tell how good the trees are. No real da
 import argparse
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import joblib
@@ -154,7 +155,7 @@ def judged(models, sets, names, sample_names):
         record = one["records"][one["n_classes"]]
         truth, everything = record["ARI"], np.arange(len(record["ARI"]))
         if np.ptp(truth) < 1e-9:
-            continue
+            continue  # all are as good
         sample = [record["sample"][name] for name in sample_names]
         predicted = {
             "alone": models["alone"].predict(
@@ -166,7 +167,10 @@ def judged(models, sets, names, sample_names):
         }
         rows.append(
             {
-                name: (spearmanr(values, truth)[0], truth.max() - truth[np.argmax(values)])
+                name: (
+                    spearmanr(values, truth)[0] if np.ptp(values) > 0 else 0.0,
+                    truth.max() - truth[np.argmax(values)],
+                )
                 for name, values in predicted.items()
             }
         )
@@ -182,9 +186,33 @@ def judged(models, sets, names, sample_names):
     }
 
 
+def calibration(model, sets, names, sample_names):
+    """What a difference in score means: mean difference in ARI from the set's mean, by score.
+
+    The slope is that of least squares; one is perfect, less than one means that scores promise
+    too much.
+    """
+    scores, truths = [], []
+    for one in sets:
+        record = one["records"][one["n_classes"]]
+        sample = [record["sample"][name] for name in sample_names]
+        score = model.predict(with_sample(matrix_of(record["features"], names), sample))
+        scores.append(score - score.mean())
+        truths.append(record["ARI"] - record["ARI"].mean())
+    score, truth = np.concatenate(scores), np.concatenate(truths)
+    edges = [-np.inf, -0.3, -0.2, -0.1, -0.03, 0.03, 0.1, 0.2, 0.3, np.inf]
+    bins = {}
+    for low, high in pairwise(edges):
+        inside = (score >= low) & (score < high)
+        if inside.sum() >= 20:
+            means = score[inside].mean(), truth[inside].mean(), truth[inside].std()
+            bins[f"{low:+.2f} to {high:+.2f}"] = [round(float(v), 3) for v in means]
+    return {"slope": round(float(score @ truth / (score @ score)), 2), "bins": bins}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sets", type=int, default=2_000)
+    parser.add_argument("--sets", type=int, default=1_200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--measure-only", action="store_true")
     parser.add_argument("--output", type=Path, default=MODEL)
@@ -199,16 +227,22 @@ def main():
     names, sample_names = [*first["features"][0]], [*first["sample"]]
     held_back = [one for one in sets if one["seed"] % SHARE_HELD_BACK == 0]
     others = [one for one in sets if one["seed"] % SHARE_HELD_BACK != 0]
-    figures = judged(learned(others, names, sample_names), held_back, names, sample_names)
+    models = learned(others, names, sample_names)
+    figures = judged(models, held_back, names, sample_names)
+    calibrated = calibration(models["alone"], held_back, names, sample_names)
     print(f"{len(held_back)} sets held back from {len(others)}")
     for name, figure in figures.items():
         print(f"  {name:12} " + ", ".join(f"{what} {value}" for what, value in figure.items()))
+    print(f"  calibration of the score: slope {calibrated['slope']}")
+    for place, (score, truth, spread) in calibrated["bins"].items():
+        print(f"  score {place}: mean {score:+.2f}, ARI {truth:+.2f} +- {spread:.2f}")
     models = learned(sets, names, sample_names)
     arrays = {"version": VERSION, "names": names, "sample_names": sample_names}
     for kind, model in models.items():
         arrays |= {f"{kind}_{part}": array for part, array in as_arrays(model).items()}
     np.savez_compressed(options.output, **arrays)
     summary = {"version": VERSION, "n_sets": len(sets), "held back": figures}
+    summary["calibration"] = calibrated
     (RESULTS / "figures.json").write_text(json.dumps(summary, indent=1))
     print(f"written: {options.output.name}, {options.output.stat().st_size / 1e3:.0f} kB")
 

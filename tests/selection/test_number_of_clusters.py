@@ -5,7 +5,10 @@ import numpy as np
 from separatrix.selection import number_of_clusters
 from separatrix.selection.auto import AutoClustering
 from separatrix.selection.number_of_clusters import plausible_numbers
-from separatrix.similarity.spanning_trees import spanning_tree
+from separatrix.similarity.geometry import Geometry
+from separatrix.similarity.spanning_trees import joined_labels, spanning_tree
+from separatrix.validity.features import Measures, labelling_features, sample_features
+from separatrix.validity.learned import learned_validity
 
 
 def test_most_isolated_clusters_are_counted():
@@ -33,3 +36,18 @@ def test_number_of_clusters_is_found_where_it_is_plain(blobs):
     assert list(model.selection_curve_) == list(range(2, 11))
     model.set_params(n_clusters=2).fit(blobs[0])
     assert not hasattr(model, "selection_curve_")
+
+
+def test_evidence_grows_with_agreement_and_falls_with_cuts(blobs):
+    X, _ = blobs
+    geometry = Geometry(X - X.mean(axis=0))
+    measures = Measures(geometry, np.random.RandomState(0))
+    labels = joined_labels(geometry.tree, 3, unevenness=0.3)
+    told = labelling_features(measures, labels)
+    sample = sample_features(measures, 3)
+    valid = learned_validity().of_each([told], sample)[0]
+    expected = valid + 0.5 * (0.6 - 4 * told["graph cut"])
+    agreement = np.array([[1.0, 0.6], [0.6, 1.0]])
+    found = number_of_clusters.evidence([told, told], sample, agreement, ["a", "b"])
+    np.testing.assert_allclose(found, expected)
+    assert number_of_clusters.evidence([], sample, np.empty((0, 0)), []) == 0

@@ -86,7 +86,11 @@ CURVE_CANDIDATES = (
     "Ward",
     "chains",
     "tree cut",
+    "plain tree cut",
+    "spectral",
     "shared spectral",
+    "whitened spectral",
+    "spectral Ward",
     "spectral tree cut",
     "information",
 )

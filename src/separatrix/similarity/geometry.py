@@ -18,6 +18,10 @@ __all__ = ["Geometry"]
 N_SEARCHED = 30
 N_LINKED = 10
 N_SHARED = 15
+# Share of the largest reach up to which samples are copies of each other.
+COPY = 1e-7
+# Least similarity of neighbours: an outlier is still linked to its own.
+LEAST_SIMILARITY = 1e-10
 # The neighbour whose distance is the core radius of a sample.
 N_CORE = 5
 # Vectors of an embedding that are computed at least, so that it does not matter who asks first.
@@ -74,10 +78,14 @@ class Geometry:
         """Similarities exp(-d^2 / (2 s_i s_j)) of near samples, s the reach of ten neighbours."""
         near, away = self.neighbors[:, :N_LINKED], self.distances[:, :N_LINKED]
         reach = away[:, -1].copy()
-        positive = self.distances[self.distances > 0]
-        reach[reach == 0] = positive.min() if len(positive) else 1.0
+        # of a sample with many copies, the reach of the first other sample; in brute force search
+        # rounding keeps copies from being at a distance of zero
+        copies = reach <= COPY * max(float(reach.max()), COPY)
+        farther = np.where(self.distances > reach.max() * COPY, self.distances, np.inf).min(axis=1)
+        typical = np.median(reach[~copies]) if not copies.all() else 1.0
+        reach[copies] = np.where(np.isfinite(farther), farther, typical)[copies]
         values = np.exp(-(away**2) / (2 * reach[:, None] * reach[near]))
-        return _union(near, values)
+        return _union(near, np.maximum(values, LEAST_SIMILARITY))
 
     @cached_property
     def shared_graph(self):
