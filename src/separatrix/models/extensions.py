@@ -191,12 +191,14 @@ class Extension:
     known_labels: np.ndarray
 
     @classmethod
-    def of(cls, frame, X, labels, n_clusters, rng):
-        """Compare rules on halves of the samples and fit the best to all."""
+    def of(cls, frame, X, labels, n_clusters, rng, rules=None):
+        """Compare rules, all or those named, on halves of the samples and fit the best to all."""
         rows = frame(X)
         halves = np.array_split(rng.permutation(len(rows)), 2)
         accuracies, held_back = {}, {}
         for name, rule in RULES.items():
+            if rules is not None and name not in rules:
+                continue
             scores = np.zeros((len(rows), n_clusters))
             for own, other in (halves, halves[::-1]):
                 if len(own) and len(other):

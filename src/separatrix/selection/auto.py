@@ -225,17 +225,21 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         spacing = gap_between(consensus, geometry.tree)
         chance = chance_gap(len(drawn), n_clusters)
         # 4) all samples
-        boundary = Extension.of(frame, X[drawn], consensus, n_clusters, rng)
-        labels = boundary.labels(X)
+        extended = one_thread(Extension.of)
+        boundary = extended(frame, X[drawn], consensus, n_clusters, rng)
+        probabilities = boundary.probabilities(X)
+        labels = probabilities.argmax(axis=1).astype(np.int32)
         if len(np.unique(labels)) < n_clusters:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
         best_labels = found.labels[found.best_index]
         if len(drawn) < len(X):
-            best_labels = Extension.of(frame, X[drawn], best_labels, n_clusters, rng).labels(X)
+            rules = [boundary.rule]
+            carried = extended(frame, X[drawn], best_labels, n_clusters, rng, rules)
+            best_labels = carried.labels(X)
         fitted = {
             "boundary_": boundary,
             "labels_": labels,
-            "confidence_": confidence_of(boundary, X, drawn, shares, labels),
+            "confidence_": confidence_of(probabilities, drawn, shares, labels),
             "n_clusters_": n_clusters,
             "candidates_": found,
             "best_candidate_": found.best,
@@ -346,16 +350,16 @@ def elected(found, n_clusters, rng):
     return labels, vote_shares(labels, found.labels[used], shares, n_clusters)
 
 
-def confidence_of(boundary, X, drawn, shares, labels):
+def confidence_of(probabilities, drawn, shares, labels):
     """Vote share of each sample's cluster.
 
     Samples that the candidates did not see have the share of those that the boundary is as sure
     of.
     """
     seen = shares[np.arange(len(drawn)), labels[drawn]]
-    if len(drawn) == len(X):
+    if len(drawn) == len(labels):
         return seen
-    sureness = boundary.probabilities(X).max(axis=1)
+    sureness = probabilities.max(axis=1)
     rising = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
     confidence = rising.fit(sureness[drawn], seen).predict(sureness)
     confidence[drawn] = seen

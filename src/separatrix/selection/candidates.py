@@ -52,7 +52,7 @@ LARGEST_VALUE = 1e140
 # Samples that scores look at; of more, at a random part.
 MAX_SCORED = 10_000
 # Samples up to which threads of a candidate would rather wait for each other than help.
-ONE_THREAD_ROWS = 2_000
+ONE_THREAD_ROWS = 3_000
 
 
 def clusterer_of(estimator):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from separatrix._sklearn import one_thread
 from separatrix.selection.candidates import families_of, have_failed, run_candidates
 from separatrix.selection.consensus import agreement_between_families, agreement_matrix
 from separatrix.selection.gaps import chance_gap, gap_between, is_degenerate
@@ -26,6 +27,7 @@ PLAUSIBLE = 0.02
 # --- the number of clusters ---------------------------------------------------------------------
 
 
+@one_thread  # few samples, on which threads would only wait for each other
 def selection_curve(geometry, max_clusters, n_jobs, rng, task):
     r"""Evidence for each number of clusters.
 
