@@ -64,7 +64,7 @@ def plain_cases():
     n = 9_000
     cases = {
         "clouds, n = 10,000, d = 50, k = 10": make_blobs(
-            10_000, 50, centers=10, cluster_std=6.5, random_state=0
+            10_000, 50, centers=10, cluster_std=8.5, random_state=0
         ),
         "rings": make_circles(n, noise=0.06, factor=0.6, random_state=0),
         "moons": make_moons(n, noise=0.1, random_state=0),
