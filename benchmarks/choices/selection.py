@@ -182,7 +182,7 @@ def measure_peers(name, rows, choose):
         begin = time.process_time()
         try:
             found["scores"][method] = scorer(y, counts)(model.fit_predict(X))
-        except (ValueError, np.linalg.LinAlgError):  # lobpcg may fail on graphs in pieces
+        except (ValueError, np.linalg.LinAlgError):  # one that fails scores nothing
             found["scores"][method] = 0.0
         found["seconds"][method] = time.process_time() - begin
     if choose and k <= MAX_CLUSTERS:
