@@ -410,7 +410,7 @@ def scores_and_votes(geometry, labels, usable, agreement, families, rng):
     if geometry.n_samples > MAX_SCORED:
         drawn = np.sort(rng.permutation(geometry.n_samples)[:MAX_SCORED])
         geometry, labels = Geometry(geometry.X[drawn]), labels[:, drawn]
-    geometry.prepare(int(labels.max()) + 1)
+    geometry.embedding(int(labels.max()) + 1, "shared_graph")  # once, for all numbers of clusters
     measures, validity = Measures(geometry, rng), learned_validity()
     scores = {name: np.full(len(labels), np.nan) for name in SCORES}
     told: list[Any] = [None] * len(labels)

@@ -111,14 +111,14 @@ def lda_k_means(geometry, n_clusters, rng):
 
 def mixture(geometry, n_clusters, rng, *, rows="X", covariance_type="full", ridge=0.01):
     """Gaussians, with a share of the mean variance added to each of their variances."""
-    X = getattr(geometry, rows)
-    return GaussianMixture(
-        n_clusters,
-        covariance_type=covariance_type,
-        reg_covar=ridge * float(X.var(axis=0).mean()) + np.finfo(float).tiny,
-        n_init=(n_starts(n_clusters) + 1) // 2,
-        random_state=rng,
-    ).fit_predict(X)
+    settings = {"covariance_type": covariance_type, "n_init": (n_starts(n_clusters) + 1) // 2}
+    return mixture_of(getattr(geometry, rows), n_clusters, rng, ridge, **settings)
+
+
+def mixture_of(rows, n_clusters, rng, ridge, **settings):
+    reg_covar = ridge * float(rows.var(axis=0).mean()) + np.finfo(float).tiny
+    model = GaussianMixture(n_clusters, reg_covar=reg_covar, random_state=rng, **settings)
+    return model.fit_predict(rows)
 
 
 def ward(geometry, n_clusters, rng, *, rows="X"):
@@ -156,8 +156,7 @@ def spectral(geometry, n_clusters, rng, *, whitened=False, graph="shared_graph")
 def spectral_mixture(geometry, n_clusters, rng):
     """Gaussians in the spectral embedding of the graph of shared neighbours."""
     places = geometry.embedding(n_clusters, "shared_graph")
-    ridge = 0.001 * float(places.var(axis=0).mean()) + np.finfo(float).tiny
-    return GaussianMixture(n_clusters, reg_covar=ridge, random_state=rng).fit_predict(places)
+    return mixture_of(places, n_clusters, rng, ridge=0.001)
 
 
 def spectral_ward(geometry, n_clusters, rng):
@@ -168,13 +167,13 @@ def spectral_ward(geometry, n_clusters, rng):
 
 def spectral_chains(geometry, n_clusters, rng):
     """Chains in the spectral embedding."""
-    tree = geometry.embedding_tree(max(n_clusters, 3))
+    tree = geometry.embedding_tree(n_clusters)
     return joined_labels(tree, n_clusters, unevenness=UNEVENNESS)
 
 
 def spectral_tree_cut(geometry, n_clusters, rng):
     """The tree of the spectral embedding, cut."""
-    tree = geometry.embedding_tree(max(n_clusters, 3))
+    tree = geometry.embedding_tree(n_clusters)
     return cut_labels(tree, n_clusters, smallest=smallest_part(geometry, n_clusters))
 
 

@@ -1,6 +1,7 @@
 """What clusterers and scores of the same samples share: neighbours, graphs, trees, spectra."""
 
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,13 +47,13 @@ class Geometry:
 
     def prepare(self, n_clusters):
         """Make at once what candidates and scores ask for, up to a number of clusters."""
-        n_vectors = max(n_clusters, MIN_VECTORS)
-        self.embedding(n_vectors, "graph")
-        self.embedding_tree(n_vectors)
-        self.whitened.embedding(n_vectors, "shared_graph")
-        for tree in (self.tree, self.core_tree, self.whitened.tree, self.whitened.core_tree):
-            assert tree.n_samples == self.n_samples
-        assert self.normal_scores.shape == self.X.shape
+        self.embedding(n_clusters, "graph")
+        self.embedding_tree(n_clusters)
+        self.whitened.embedding(n_clusters, "shared_graph")
+        for geometry, name in product((self, self.whitened), ("tree", "core_tree")):
+            getattr(geometry, name)
+        for name in ("shared_graph", "normal_scores"):
+            getattr(self, name)
 
     @property
     def n_samples(self):
@@ -140,8 +141,9 @@ class Geometry:
         vectors = vectors[:, :n_vectors]
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
 
-    def embedding_tree(self, n_vectors):
+    def embedding_tree(self, n_clusters):
         """Minimum spanning tree of the embedding of the graph of shared neighbours."""
+        n_vectors = max(n_clusters, MIN_VECTORS)
         if n_vectors not in self._trees:
             self._trees[n_vectors] = spanning_tree(self.embedding(n_vectors, "shared_graph"))
         return self._trees[n_vectors]

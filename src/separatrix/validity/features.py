@@ -1,5 +1,7 @@
 """What can be said of a labelling from the samples alone."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.metrics import pairwise_distances
@@ -59,6 +61,25 @@ class Measures:
         self.degrees = {name: np.asarray(W.sum(axis=1)).ravel() for name, W in self.graphs.items()}
         self._embedded = {}
 
+    @cached_property
+    def of_samples(self):
+        """Features that do not depend on the number of clusters: dict of str to float."""
+        X, distances = self.geometry.X, self.geometry.distances
+        n_samples, n_features = X.shape
+        last = min(20, distances.shape[1]) - 1
+        far = np.maximum(distances[:, last : last + 1], TINY)
+        ratios = np.log(far / np.maximum(distances[:, :last], TINY)) if last else np.ones(1)
+        deviations = X.std(axis=0)
+        skew = ((X - X.mean(axis=0)) ** 3).mean(axis=0) / (deviations**3 + TINY)
+        return {
+            "log n": np.log(n_samples),
+            "log d": np.log(n_features),
+            "log dimension": -np.log(max(float(ratios.mean()), 1e-3)),
+            "distinct": len(np.unique(X.round(6), axis=0)) / n_samples,
+            "skew": float(np.abs(skew).mean()),
+            "spread of density": float(self.log_density.std()),
+        }
+
     def embedded_distances(self, n_clusters):
         """Distances of the drawn samples in the spectral embedding for a number of clusters."""
         if n_clusters not in self._embedded:
@@ -69,23 +90,10 @@ class Measures:
 
 def sample_features(measures, n_clusters):
     """Features of the samples and the number of clusters: dict of str to float."""
-    geometry = measures.geometry
-    X, distances = geometry.X, geometry.distances
-    n_samples, n_features = X.shape
-    last = min(20, distances.shape[1]) - 1
-    far = np.maximum(distances[:, last : last + 1], TINY)
-    ratios = np.log(far / np.maximum(distances[:, :last], TINY)) if last else np.ones(1)
-    deviations = X.std(axis=0)
-    skew = ((X - X.mean(axis=0)) ** 3).mean(axis=0) / (deviations**3 + TINY)
-    return {
-        "log n": np.log(n_samples),
-        "log d": np.log(n_features),
+    n_samples = measures.geometry.n_samples
+    return measures.of_samples | {
         "log k": np.log(n_clusters),
         "log n/k": np.log(n_samples / n_clusters),
-        "log dimension": -np.log(max(float(ratios.mean()), 1e-3)),
-        "distinct": len(np.unique(X.round(6), axis=0)) / n_samples,
-        "skew": float(np.abs(skew).mean()),
-        "spread of density": float(measures.log_density.std()),
     }
 
 
