@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test lint papers speed validity figures parameters clean
+.PHONY: demo digits test fuzz lint papers speed robustness validity figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -14,6 +14,11 @@ digits: .venv/cli.stamp
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest --numprocesses auto
+
+# Random cases against every estimator, in about an hour; the report is in build/fuzz.
+CASES ?= 100000
+fuzz: .venv/dev.stamp
+	$(BIN)/python -m tests.fuzz.driver --cases $(CASES)
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -27,6 +32,12 @@ papers: .venv/dev.stamp
 # Ratios against peers, measured in one run.
 speed: .venv/dev.stamp
 	for script in benchmarks/speed/*.py; do $(BIN)/python $$script || exit 1; done
+
+# Kills, interrupts, damaged model files, memory of refits, fits at the same time.
+robustness: .venv/dev.stamp
+	$(BIN)/python benchmarks/robustness/kills.py --runs 200
+	$(BIN)/python benchmarks/robustness/models.py --copies 1000
+	$(BIN)/python benchmarks/robustness/memory.py --refits 1000 --fits 100
 
 # The validity that AutoClustering votes by, learned anew from synthetic data.
 validity: .venv/dev.stamp

@@ -131,11 +131,11 @@ class TestMatchingScores:
             (([0, np.nan], [0, 1]), None, "y_true has NaN in 1 of 2"),
             ((["a", "b"], np.array(["a", np.nan], dtype=object)), None, "y_pred has NaN"),
             (([0, 1], [0, 1]), [1, -2], "sample_weight has minimum -2"),
-            (([0, 1], [0, 1]), [0, 0], "sample_weight has minimum 0 and sum 0"),
-            (([0, 1], [0, 1]), [1, np.inf], "sample_weight has minimum 1 and sum inf"),
-            (([0, 1], [0, 1]), [1, np.nan], "sample_weight has NaN"),
+            (([0, 1], [0, 1]), [0, 0], "sample_weight is zero for all"),
+            (([0, 1], [0, 1]), [1, np.inf], "sample_weight has 1 of 2 entries NaN or inf"),
+            (([0, 1], [0, 1]), [1, np.nan], "sample_weight has 1 of 2 entries NaN"),
             (([0, 1], [0, 1]), [1], "sample_weight has 1 samples but y_true has 2"),
-            (([0, 1], [0, 1]), 2.0, r"sample_weight has shape \(\)"),
+            (([0, 1], [0, 1]), [[1, 2]], r"sample_weight has shape \(1, 2\)"),
         ],
     )
     def test_bad_input_is_named(self, score, args, weight, message):

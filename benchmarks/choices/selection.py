@@ -105,9 +105,10 @@ def source(name):
 
 def is_real(name):
     """Whether samples were measured, not drawn."""
+    name = name.split(":")[0]  # a range of classes has a dash, too
     battery, _, member = name.partition("-")
     measured_ones = not member or battery in TABULAR or name.startswith("other-iris")
-    return measured_ones and name.split(":")[0] not in DRAWN_AT_RANDOM
+    return measured_ones and name not in DRAWN_AT_RANDOM
 
 
 def read(name, rows):

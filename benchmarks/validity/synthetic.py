@@ -1,8 +1,11 @@
 """Data sets with known classes, drawn at random: what the validity is learned from.
 
-`draw(seed)` gives a set of one of five kinds. No real data are used. What varies: the numbers of
-samples, features and classes; their sizes, shapes, overlap and noise; units and margins of the
-features; columns that tell nothing; samples of no class.
+`draw(seed)` gives a set of one of five kinds: clouds, tables, answers of yes and no, surfaces and
+shapes. `draw(seed, AS_MEASURED)` gives one of three kinds that look like what people measure, in
+which classes overlap along the directions of large variance: tables with common factors, texts
+and curves. No real data are used. What varies: the numbers of samples, features and classes; their
+sizes, shapes, overlap and noise; units and margins of the features; columns that tell nothing;
+samples of no class.
 """
 
 from dataclasses import dataclass
@@ -32,22 +35,27 @@ class Drawn:
         return len(np.unique(self.y[self.counts]))
 
 
-def draw(seed):
-    """The data set of a seed, about its mean and in units of its spread."""
+def draw(seed, kinds=None):
+    """The data set of a seed, about its mean and in units of its spread.
+
+    `kinds` are the kinds it may be of, with their chances; by default the general ones.
+    """
+    kinds = GENERAL if kinds is None else kinds
     rng = np.random.default_rng(seed)
     while True:
         n_samples = int(np.exp(rng.uniform(np.log(150), np.log(3_000))))
         n_classes = int(rng.choice([2, 2, 2, 3, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30]))
         n_classes = min(n_classes, max(2, n_samples // 25))
         n_features = int(np.exp(rng.uniform(np.log(2), np.log(60))))
-        kind = rng.choice([*KINDS], p=[0.22, 0.2, 0.06, 0.2, 0.32])
+        kind = rng.choice([*kinds], p=[*kinds.values()])
         X, y = KINDS[kind](rng, class_sizes(rng, n_samples, n_classes), n_features)
         if rng.random() < (0.2 if kind == "scene" else 0.06):
             X, y = with_noise(rng, X, y)
         X = X[:, X.std(axis=0) > 1e-9]
         if X.shape[1] == 0 or len(np.unique(y[y >= 0])) < 2 or not np.isfinite(X).all():
             continue
-        in_units = {"table": True, "binary": rng.random() < 0.5}.get(kind, rng.random() < 0.1)
+        in_units = {"table": True, "factors": True, "binary": rng.random() < 0.5}
+        in_units = in_units.get(kind, rng.random() < 0.1)
         X = X - X.mean(axis=0)
         if in_units:
             X /= X.std(axis=0)
@@ -385,4 +393,90 @@ def scene(rng, sizes, n_features):
     return made, np.repeat(np.arange(len(sizes)), sizes)
 
 
-KINDS = {"clouds": clouds, "table": table, "binary": binary, "manifold": manifold, "scene": scene}
+# --- as measured --------------------------------------------------------------------------------
+
+
+def factors(rng, sizes, n_features):
+    """Columns that share a few factors, along which the classes differ a little."""
+    n_features, y = max(4, n_features), np.repeat(np.arange(len(sizes)), sizes)
+    n_factors = int(rng.integers(1, min(n_features, 6) + 1))
+    strength = np.exp(-rng.uniform(0, 1.2) * np.arange(n_factors))
+    apart = rng.choice([1.0, 1.6, 2.5, 4.0])
+    centers = apart * rng.normal(size=(len(sizes), n_factors)) / 1.5
+    if rng.random() < 0.4:  # classes are steps along one factor, as grades are
+        centers = np.zeros_like(centers)
+        centers[:, rng.integers(n_factors)] = apart * np.arange(len(sizes))
+    latent = centers[y] + deviations(rng, (len(y), n_factors), rng.choice(CLOUDS))
+    if rng.random() < 0.4:  # some classes scatter more than others
+        latent = (
+            centers[y] + (latent - centers[y]) * np.exp(0.5 * rng.normal(size=len(sizes)))[y, None]
+        )
+    loadings = rng.normal(size=(n_factors, n_features)) * (
+        rng.random((n_factors, n_features)) < 0.6
+    )
+    X = (latent * strength) @ loadings
+    X += rng.choice([0.2, 0.5, 1.0]) * rng.normal(size=X.shape)
+    if rng.random() < 0.5:
+        return in_levels(rng, X, share=rng.uniform(0.2, 1.0)), y
+    return (odd_margins(rng, X) if rng.random() < 0.6 else X), y
+
+
+def in_levels(rng, X, share):
+    """A share of the columns in few levels, as answers are: two, or up to five."""
+    X = X.copy()
+    for column in X.T:
+        if rng.random() < share:
+            n_levels = 2 if rng.random() < 0.7 else int(rng.integers(3, 6))
+            steps = np.quantile(column, rng.uniform(0.08, 0.92, n_levels - 1))
+            column[:] = (column[:, None] > steps).sum(axis=1)
+    return X
+
+
+def texts(rng, sizes, n_features):
+    """Counts of words by topic, weighted and projected as texts usually are."""
+    y, n_words = np.repeat(np.arange(len(sizes)), sizes), int(rng.choice([200, 400, 800]))
+    common = rng.dirichlet(np.full(n_words, 0.1))
+    topics = rng.dirichlet(np.full(n_words, 0.05), len(sizes))
+    share = rng.choice([0.02, 0.05, 0.1, 0.25])
+    chances = (1 - share) * common + share * topics
+    lengths = np.maximum(rng.lognormal(np.log(rng.choice([30, 80, 200])), 0.7, len(y)), 5)
+    counts = rng.poisson(lengths[:, None] * chances[y])
+    weights = np.log(len(y) / (1 + (counts > 0).sum(axis=0)))
+    X = np.log1p(counts) * np.maximum(weights, 0)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    left, values, _ = np.linalg.svd(X, full_matrices=False)
+    kept = max(5, min(n_features, MAX_FEATURES))
+    return left[:, :kept] * values[:kept], y
+
+
+def curves(rng, sizes, n_features):
+    """Sounds, movements, spectra: a course for each class, shifted, and louder or softer."""
+    y, t = np.repeat(np.arange(len(sizes)), sizes), np.linspace(0, 1, max(12, n_features))
+    n_waves = int(rng.choice([3, 6, 12]))
+    paces, phases = np.arange(1, n_waves + 1), rng.uniform(0, 2 * np.pi, n_waves)
+    likeness = rng.choice([0.0, 0.5, 0.8])
+    shared = rng.normal(size=n_waves)
+    heights = likeness * shared + (1 - likeness) * rng.normal(size=(len(sizes), n_waves))
+    heights = heights / paces ** rng.choice([0.3, 0.8])
+    own = heights[y] + rng.choice([0.05, 0.2, 0.4]) * rng.normal(size=(len(y), n_waves)) / paces
+    shifts = rng.choice([0.0, 0.03, 0.1]) * rng.normal(size=(len(y), 1))
+    X = np.zeros((len(y), len(t)))
+    for wave in range(n_waves):
+        angle = np.pi * paces[wave] * (t + shifts) + phases[wave]
+        X += own[:, [wave]] * np.sin(angle)
+    X *= np.exp(rng.choice([0.0, 0.2, 0.5]) * rng.normal(size=(len(y), 1)))
+    return X + rng.choice([0.02, 0.1, 0.3]) * X.std() * rng.normal(size=X.shape), y
+
+
+KINDS = {
+    "clouds": clouds,
+    "table": table,
+    "binary": binary,
+    "manifold": manifold,
+    "scene": scene,
+    "factors": factors,
+    "texts": texts,
+    "curves": curves,
+}
+GENERAL = {"clouds": 0.22, "table": 0.2, "binary": 0.06, "manifold": 0.2, "scene": 0.32}
+AS_MEASURED = {"factors": 0.6, "texts": 0.2, "curves": 0.2}

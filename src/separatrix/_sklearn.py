@@ -4,6 +4,7 @@ When a scikit-learn release moves one of them, this file is the whole repair.
 """
 
 import functools
+import os
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +16,11 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
     supported_float_dtypes,
 )
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval as AnyInterval
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "Interval",
@@ -26,15 +29,33 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "is_dask",
+    "is_numpy",
     "like",
     "namespace_of",
     "one_blas_thread",
     "one_thread",
+    "python_scalar",
     "refuse_dask",
     "supported_floats",
     "to_numpy",
     "widest_float",
 ]
+
+
+class Interval(AnyInterval):
+    """Numbers of an interval; True and False are none, though Python counts with them."""
+
+    def is_satisfied_by(self, val):
+        """Whether a value is such a number."""
+        val = python_scalar(val)  # bounds may be out of the range of a float32
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+def python_scalar(value):
+    """A scalar of NumPy as that of Python; anything else as it is."""
+    if isinstance(value, np.floating):  # the item of a long double is a long double
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 _NUMPY_NAMESPACE, _, _ = get_namespace_and_device(np.empty(0))
@@ -48,9 +69,20 @@ def namespace_of(array):
     return xp, device
 
 
+def is_numpy(array):
+    """Whether `array` belongs to NumPy, or to SciPy if it is sparse."""
+    return namespace_of(array)[0] is _NUMPY_NAMESPACE
+
+
 def is_dask(X):
-    """Whether `X` is a dask collection, told without importing dask."""
-    return hasattr(X, "__dask_graph__")
+    """Whether `X` is a dask collection, told without importing dask.
+
+    Arrays of xarray have dask's methods, whether they hold a dask array or not. Those of dask are
+    told by their home, since to make the graph of a frame takes long.
+    """
+    if not hasattr(X, "__dask_graph__"):
+        return False
+    return type(X).__module__.startswith("dask") or X.__dask_graph__() is not None
 
 
 def refuse_dask(estimator, X, *, instead):
@@ -113,3 +145,18 @@ def _limited(function, user_api):
             return function(*args, **kwargs)
 
     return limited
+
+
+def _end_idle_threads():
+    """End the threads that GNU OpenMP keeps for its next loop, which then starts others.
+
+    After a fork the child has none of them but does not know, and would wait for them for ever.
+    """
+    for library in ThreadpoolController().select(prefix="libgomp").lib_controllers:
+        pause = getattr(library.dynlib, "omp_pause_resource_all", None)
+        if pause is not None:  # since GCC 9
+            pause(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_end_idle_threads)

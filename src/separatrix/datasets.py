@@ -14,6 +14,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+from separatrix.data.gate import naming
+
 __all__ = ["make_two_circles", "make_two_gaussians", "make_two_moons"]
 
 
@@ -90,7 +92,7 @@ def make_two_moons(n_samples=400, *, noise=0.1, random_state=None):
     angle = rng.uniform(0, np.pi, n_samples)
     X = np.column_stack([np.cos(angle), np.sin(angle)])
     X[y == 1] = [1.0, 0.5] - X[y == 1]
-    return X + noise * rng.standard_normal(X.shape), y
+    return X + float(noise) * rng.standard_normal(X.shape), y
 
 
 def make_two_circles(n_samples=315, *, factor=0.3, noise=0.05, random_state=None):
@@ -134,15 +136,16 @@ def make_two_circles(n_samples=315, *, factor=0.3, noise=0.05, random_state=None
     rng, y = _clusters(n_samples, random_state)
     angle = rng.uniform(0, 2 * np.pi, n_samples)
     X = np.column_stack([np.cos(angle), np.sin(angle)])
-    X[y == 1] *= factor
-    return X + noise * rng.standard_normal(X.shape), y
+    X[y == 1] *= float(factor)
+    return X + float(noise) * rng.standard_normal(X.shape), y
 
 
 def _clusters(n_samples, random_state):
     """Random generator, and clusters of equal size in random order."""
     if not (isinstance(n_samples, Integral) and int(n_samples) >= 2):
         raise ValueError(f"n_samples={n_samples!r} must be an integer, at least 2.")
-    rng = check_random_state(random_state)
+    with naming("random_state"):
+        rng = check_random_state(random_state)
     return rng, rng.permutation(np.arange(int(n_samples)) % 2)
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from separatrix.data.gate import naming
+
 __all__ = ["segment_image"]
 
 # Kernel width of the paper, for values from 0 to 255, as a share of the range of values.
@@ -79,7 +81,8 @@ def segment_image(image, n_segments=2, *, estimator=None):
 
 def _checked_image(image):
     """The image as an array of finite numbers with its channels last."""
-    image = np.asarray(image)
+    with naming("image"):
+        image = np.asarray(image)
     if image.ndim == 2:
         image = image[:, :, np.newaxis]
     if image.ndim != 3 or image.shape[2] not in (1, 3, 4):
@@ -144,7 +147,7 @@ def _ranks(values):
 
 
 def _check_n_segments(n_segments, n_colors):
-    if not isinstance(n_segments, Integral) or n_segments < 1:
+    if not isinstance(n_segments, Integral) or isinstance(n_segments, bool) or n_segments < 1:
         raise ValueError(f"n_segments={n_segments!r} should be an integer >= 1.")
     if n_segments > n_colors:
         raise ValueError(
@@ -176,6 +179,8 @@ def _default_estimator():
 def _with_n_clusters(estimator, n_clusters):
     """A clone of the estimator with its number of clusters set."""
     name = type(estimator).__name__
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator={estimator!r} is no clusterer; pass one, or None.")
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
             f"estimator={name} takes no sample_weight in fit, but a colour weighs as much as it "

@@ -4,10 +4,20 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import pairwise_distances_chunked
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
-from separatrix._sklearn import is_dask
-from separatrix.data.frames import LARGEST_FRAMED, Frame, check_range
+from separatrix.data.frames import Frame
+from separatrix.data.gate import (
+    FLOATS,
+    check_labels,
+    check_length,
+    check_number,
+    check_rows,
+    check_values,
+    check_weights,
+    naming,
+    weights_of,
+)
 from separatrix.data.rows import beside
 from separatrix.solvers.minimax import MomentProblem, Sides, pairwise_kappa, separation_probability
 
@@ -25,28 +35,9 @@ __all__ = [
 ]
 
 
-def _one_per_sample(values, name, dtype=None):
-    """Return a nonempty 1-d array without NaN."""
-    values = np.asarray(values, dtype=dtype)
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{name} has shape {values.shape}: pass one entry per sample, 1-d.")
-    n_missing = np.count_nonzero(values != values)  # NaN alone differs from itself
-    if n_missing:
-        raise ValueError(f"{name} has NaN in {n_missing} of {values.size} entries: drop them.")
-    return values
-
-
-def _check_same_length(name, n, other_name, n_other):
-    if n != n_other:
-        raise ValueError(
-            f"{name} has {n} samples but {other_name} has {n_other}: "
-            "pass one entry per sample, in the same order."
-        )
-
-
 def _several_clusters(labels):
     """Return the names of the clusters, two or more, and the number of each sample's."""
-    clusters, codes = np.unique(_one_per_sample(labels, "labels"), return_inverse=True)
+    clusters, codes = np.unique(check_labels(labels), return_inverse=True)
     if clusters.size < 2:
         raise ValueError(
             f"labels holds one cluster only (every label is {clusters.tolist()[0]!r}): "
@@ -57,18 +48,11 @@ def _several_clusters(labels):
 
 def _contingency(y_true, y_pred, sample_weight):
     """Return the total weight of each (class, cluster), classes in rows."""
-    classes, rows = np.unique(_one_per_sample(y_true, "y_true"), return_inverse=True)
-    clusters, columns = np.unique(_one_per_sample(y_pred, "y_pred"), return_inverse=True)
-    _check_same_length("y_true", rows.size, "y_pred", columns.size)
+    classes, rows = np.unique(check_labels(y_true, "y_true"), return_inverse=True)
+    clusters, columns = np.unique(check_labels(y_pred, "y_pred"), return_inverse=True)
+    check_length("y_true", rows.size, "y_pred", columns.size)
     if sample_weight is not None:
-        sample_weight = _one_per_sample(sample_weight, "sample_weight", np.float64)
-        _check_same_length("sample_weight", sample_weight.size, "y_true", rows.size)
-        lowest, total = sample_weight.min(), sample_weight.sum()
-        if not (lowest >= 0 and 0 < total < np.inf):
-            raise ValueError(
-                f"sample_weight has minimum {lowest:g} and sum {total:g}: pass finite, "
-                "nonnegative weights, not all zero."
-            )
+        sample_weight = weights_of(sample_weight, rows.size, of="y_true")
     shape = classes.size, clusters.size
     cells = np.ravel_multi_index((rows, columns), shape)
     table = np.bincount(cells, sample_weight, minlength=shape[0] * shape[1]).reshape(shape)
@@ -89,7 +73,7 @@ def clustering_accuracy(y_true, y_pred, *, sample_weight=None):
         The known classes, of any type that can be sorted.
     y_pred : array-like of shape (n_samples,)
         The clusters. Their names need not be those of the classes, nor their number.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Nonnegative weights; weight 2 equals a repeated sample, weight 0 a missing one.
 
     Returns
@@ -138,7 +122,7 @@ def clustering_error(y_true, y_pred, *, sample_weight=None):
         The known classes, of any type that can be sorted.
     y_pred : array-like of shape (n_samples,)
         The clusters. Their names need not be those of the classes, nor their number.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Nonnegative weights; weight 2 equals a repeated sample, weight 0 a missing one.
 
     Returns
@@ -177,7 +161,7 @@ def balanced_clustering_error(y_true, y_pred, *, sample_weight=None):
         The known classes, of any type that can be sorted.
     y_pred : array-like of shape (n_samples,)
         The clusters. Their names need not be those of the classes, nor their number.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Nonnegative weights; weight 2 equals a repeated sample, weight 0 a missing one.
 
     Returns
@@ -207,7 +191,7 @@ def balanced_clustering_error(y_true, y_pred, *, sample_weight=None):
 
 def _first_side(h, name):
     """Return which samples lie in one of the (at most) two clusters of a labelling."""
-    h = _one_per_sample(h, name)
+    h = check_labels(h, name)
     values = np.unique(h)
     if values.size <= 2:
         return h == values[0]
@@ -266,7 +250,7 @@ def hamming_clustering_distance(h, y):
     1
     """
     first, second = _first_side(h, "h"), _first_side(y, "y")
-    _check_same_length("h", first.size, "y", second.size)
+    check_length("h", first.size, "y", second.size)
     n_different = int(np.count_nonzero(first != second))
     return min(n_different, first.size - n_different)
 
@@ -341,15 +325,15 @@ def generalized_separation_score(X, labels, *, metric="euclidean"):
     """
     clusters, codes = _several_clusters(labels)
     precomputed = metric == "precomputed"
-    X = check_array(
+    X = check_rows(
         X,
-        accept_sparse=False if precomputed else "csr",
-        dtype=[np.float64, np.float32] if precomputed else "numeric",
+        sparse=not precomputed,
+        dtype=FLOATS if precomputed else "numeric",
+        scale_free=precomputed,
         copy=precomputed,  # the blocks of distances are overwritten below
         ensure_all_finite="allow-nan" if metric == "nan_euclidean" else True,
-        input_name="X",
     )
-    _check_same_length("X", X.shape[0], "labels", codes.size)
+    check_length("X", X.shape[0], "labels", codes.size)
     if precomputed:
         _check_distances(X)
     elif metric == "euclidean" and isinstance(X, np.ndarray):
@@ -461,6 +445,8 @@ def separation_from_margin(margin, sigma_max, share):
     >>> separation_from_margin(2.0, 1.0, 0.5)
     1.0
     """
+    margin, sigma_max = check_number(margin, "margin"), check_number(sigma_max, "sigma_max")
+    share = check_number(share, "share")
     if not 0 <= margin < np.inf:
         raise ValueError(f"margin={margin} must be finite and at least 0: pass a width.")
     if not 0 <= sigma_max < np.inf:
@@ -533,7 +519,8 @@ def relative_margin_share(separation_probability, rho):
     >>> round(relative_margin_share(0.95, 0.5), 3)
     0.543
     """
-    p = separation_probability
+    p = check_number(separation_probability, "separation_probability")
+    rho = check_number(rho, "rho")
     if not 0 <= p <= 1:
         raise ValueError(f"separation_probability={p} must lie in [0, 1]: pass a probability.")
     if not 0 <= rho <= 1:
@@ -549,21 +536,14 @@ def relative_margin_share(separation_probability, rho):
 
 def _labelled(X, labels, reg, sample_weight):
     """Return the separation problem of `X` with the partition that `labels` make of it."""
-    if not reg >= 0:
-        raise ValueError(f"reg={reg} is negative: pass 0 or more.")
-    clusters, codes = np.unique(_one_per_sample(labels, "labels"), return_inverse=True)
-    if is_dask(X):
-        from separatrix.data.dask_arrays import validate_dask
-
-        X = validate_dask(X)
-    else:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-    _check_same_length("labels", codes.size, "X", X.shape[0])
+    reg = check_number(reg, "reg")
+    if not 0 <= reg < np.inf:
+        raise ValueError(f"reg={reg} is negative or not finite: pass 0 or more.")
+    clusters, codes = np.unique(check_labels(labels), return_inverse=True)
+    X = check_rows(X, lazy=True)
+    check_length("labels", codes.size, "X", X.shape[0])
     if sample_weight is not None:
-        sample_weight = _one_per_sample(sample_weight, "sample_weight", np.float64)
-        _check_same_length("sample_weight", sample_weight.size, "X", X.shape[0])
-        if not sample_weight.min() >= 0:
-            raise ValueError(f"sample_weight has minimum {sample_weight.min():g}: pass >= 0.")
+        sample_weight = check_weights(X, sample_weight)
         kept, codes_kept = np.unique(codes[sample_weight > 0], return_inverse=True)
         codes[sample_weight > 0], codes[sample_weight == 0] = codes_kept, 0
         clusters = clusters[kept]
@@ -597,7 +577,7 @@ def separation_probability_score(X, labels, *, reg=0.1, sample_weight=None):
         Any labelling into two or more clusters. Of more than two the worst pair counts.
     reg : float, default=0.1
         The paper's lambda; Lambda is the diagonal of the total covariance.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Nonnegative weights.
 
     Returns
@@ -655,7 +635,7 @@ def separation_lower_bound(X, labels, *, coef=None, reg=0.1, sample_weight=None)
         Direction w. None takes the one that maximises the bound.
     reg : float, default=0.1
         The paper's lambda.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Nonnegative weights.
 
     Returns
@@ -689,7 +669,7 @@ def separation_lower_bound(X, labels, *, coef=None, reg=0.1, sample_weight=None)
     if coef is None:
         w = cho_solve(cho_factor(total), difference)
     else:
-        coef = np.asarray(coef, dtype=np.float64)
+        coef = check_values(coef, "coef")
         if coef.shape != active.shape:
             raise ValueError(f"coef has shape {coef.shape} but X has {active.size} features.")
         w = sides.in_units(coef)[active]
@@ -732,7 +712,7 @@ def validity_score(X, labels, *, max_samples=10_000, random_state=None):
     Notes
     -----
     Compare labellings of the same `X` only, with the same `max_samples` and `random_state`. A
-    labelling that scores 0.1 better than another is expected to have an ARI about 0.1 larger. A
+    labelling that scores 0.1 better than another is expected to have an ARI 0.1 to 0.2 larger. A
     single score says nothing, nor do scores of different data sets.
 
     The trees were grown on synthetic data alone, in which the classes are groups of near or
@@ -759,21 +739,22 @@ def validity_score(X, labels, *, max_samples=10_000, random_state=None):
     from separatrix.validity.learned import learned_validity
 
     clusters, codes = _several_clusters(labels)
-    X = check_array(X, dtype=np.float64, input_name="X")
+    X = check_rows(X, dtype=np.float64, sparse=False, scale_free=True)
     n_samples = len(X)
-    _check_same_length("X", n_samples, "labels", codes.size)
+    check_length("X", n_samples, "labels", codes.size)
     if clusters.size == n_samples:
         raise ValueError(
             f"labels has {clusters.size} clusters for {n_samples} samples: pass a labelling in "
             "which some samples share a cluster."
         )
+    max_samples = check_number(max_samples, "max_samples")
     if not max_samples >= 3:
         raise ValueError(
             f"max_samples={max_samples} of {n_samples} samples are too few to score: pass 3 or "
             "more."
         )
-    check_range(X, LARGEST_FRAMED)
-    rng = check_random_state(0 if random_state is None else random_state)
+    with naming("random_state"):
+        rng = check_random_state(0 if random_state is None else random_state)
     if n_samples > max_samples:
         drawn = np.sort(rng.permutation(n_samples)[: int(max_samples)])
         X, codes = X[drawn], np.unique(codes[drawn], return_inverse=True)[1]

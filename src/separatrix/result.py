@@ -210,9 +210,12 @@ class SolverResult:
     keeps_labels: bool = False
 
     @classmethod
-    def of_responses(cls, rule, *, objective, history, status, details=None):
-        """Result of a rule whose `responses` are the scores of the samples."""
-        labelling = Labelling(decoded(rule.responses), rule.n_clusters)
+    def of_responses(cls, rule, *, objective, history, status, details=None, counts=None):
+        """Result of a rule whose `responses` are the scores of the samples.
+
+        These may be nodes, of `counts` samples each.
+        """
+        labelling = Labelling(decoded(rule.responses), rule.n_clusters, counts)
         status = Status.DEGENERATE if labelling.empty.any() else status
         return cls(labelling, rule, objective, history, status, details)
 

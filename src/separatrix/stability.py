@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
-from sklearn.utils import check_array
+
+from separatrix.data.gate import check_labels, check_number, check_rows, check_values
 
 __all__ = ["ErrorBound", "Stability", "clustering_error_bound", "finite_sample_stability"]
 
@@ -17,17 +18,6 @@ _MAX_NODES = 5000
 _C0 = np.sqrt(32 * (1 + np.log(4)) / 3)
 
 
-def _checked_vector(values, name, dtype=None):
-    """Return a nonempty 1-d array; of floats, a finite one."""
-    values = np.asarray(values, dtype=dtype)
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{name} has shape {values.shape}: pass a nonempty 1-d array.")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        n_bad = np.count_nonzero(~np.isfinite(values))
-        raise ValueError(f"{name} has {n_bad} of {values.size} entries NaN or infinite.")
-    return values
-
-
 def _check_length(name, size, n):
     if size != n:
         raise ValueError(f"{name} has {size} entries for {n} samples: pass one per sample.")
@@ -35,7 +25,7 @@ def _check_length(name, size, n):
 
 def _checked_symmetric(Q, tol):
     """Return `Q` in float64, exactly symmetric, and its largest absolute entry."""
-    Q = check_array(Q, accept_sparse="csr", dtype=np.float64, input_name="Q")
+    Q = check_rows(Q, "Q", dtype=np.float64)
     if Q.shape[0] != Q.shape[1]:
         raise ValueError(f"Q has shape {Q.shape}: pass one row and one column per sample.")
     scale = float(abs(Q).max())
@@ -363,12 +353,13 @@ def finite_sample_stability(Q, h=None, *, tol=1e-9, max_samples=60):
     >>> found.twin
     array([-1, -1,  1,  1])
     """
+    tol, max_samples = check_number(tol, "tol"), check_number(max_samples, "max_samples")
     if not 0 <= tol < 1:
         raise ValueError(f"tol={tol} must lie in [0, 1): pass a relative tolerance.")
     Q, scale = _checked_symmetric(Q, tol)
     n = Q.shape[0]
     if h is not None:
-        h = _checked_vector(h, "h", np.float64)
+        h = check_values(h, "h")
         _check_length("h", h.size, n)
     gap = _smallest_gap(Q) if n <= _MAX_SPECTRUM else None
 
@@ -457,7 +448,7 @@ class ErrorBound:
 
 def _checked_known(known, n):
     """Return the indices of the known samples, from indices or a mask."""
-    known = _checked_vector(known, "known")
+    known = check_labels(known, "known")
     if known.dtype.kind == "b":
         _check_length("known, a mask,", known.size, n)
         known = np.flatnonzero(known)
@@ -484,7 +475,7 @@ def _checked_known(known, n):
 
 def _checked_labels(y_known, n_known):
     """Return the labels of the known samples as -1 and +1; which is which does not matter."""
-    values, codes = np.unique(_checked_vector(y_known, "y_known"), return_inverse=True)
+    values, codes = np.unique(check_labels(y_known, "y_known"), return_inverse=True)
     if codes.size != n_known:
         raise ValueError(
             f"y_known has {codes.size} labels but known has {n_known} samples: pass one label per "
@@ -500,7 +491,7 @@ def _checked_labels(y_known, n_known):
 def _inverse_spectrum(eigenvalues, reg, eta):
     """Return the eigenvalues of the inverse of ``reg * Q - eta * I``, all positive."""
     lowest = float(reg * eigenvalues.min())
-    if not eta < lowest:
+    if not -np.inf < eta < lowest:
         raise ValueError(
             f"eta={eta:g} must be below reg times the smallest eigenvalue of Q, {lowest:g}: pass "
             "the multiplier at which the solver ended, with the reg and the Q it was given."
@@ -514,7 +505,7 @@ def _checked_spectrum(eigenvalues, Q, n):
         _check_length("Q", Q.shape[0], n)
         if eigenvalues is None:
             return eigvalsh(_as_dense(Q))
-    eigenvalues = _checked_vector(eigenvalues, "eigenvalues", np.float64)
+    eigenvalues = check_values(eigenvalues, "eigenvalues")
     _check_length("eigenvalues", eigenvalues.size, n)
     if Q is not None:
         total, trace = eigenvalues.sum(), Q.diagonal().sum()
@@ -650,19 +641,21 @@ def clustering_error_bound(
     At most 510.4 of 2000 samples (25.5%) are in the wrong cluster, with probability 0.95.
     From 800 known labels: empirical 0.0, sizes 356.7, confidence 67.1, complexity 86.6.
     """
-    h = _checked_vector(h, "h", np.float64)
+    h = check_values(h, "h")
     n = h.size
     known = _checked_known(known, n)
     n_known, n_unknown = known.size, n - known.size
     y = _checked_labels(y_known, n_known)
+    delta, eta = check_number(delta, "delta"), check_number(eta, "eta")
+    reg, margin = check_number(reg, "reg"), check_number(margin, "margin")
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta} must lie in (0, 1): pass a probability of failure.")
     for name, value in (("reg", reg), ("margin", margin)):
         if not 0 < value < np.inf:
             raise ValueError(f"{name}={value} must be positive and finite.")
-    factor = _complexity_factor(h, Q, eigenvalues, reg, eta) / margin
-
-    loss = min(np.clip(1 - side * h[known] * y / margin, 0, 1).sum() for side in (1, -1))
+    with np.errstate(over="ignore"):  # an infinite part is a bound as well
+        factor = _complexity_factor(h, Q, eigenvalues, reg, eta) / margin
+        loss = min(np.clip(1 - side * h[known] * y / margin, 0, 1).sum() for side in (1, -1))
     squared = 2 * (n * n_unknown) ** 2 / (n_known * (2 * n - 1) * (2 * n_unknown - 1))
     return ErrorBound(
         n_samples=n,

@@ -105,7 +105,7 @@ def test_multigrid_gives_the_same_responses(monkeypatch, matrix):
     [
         (np.full(20, UNKNOWN), "at least 2 classes, got 0"),
         (np.r_[np.zeros(5), np.full(15, UNKNOWN)], "at least 2 classes, got 1 class in 5"),
-        (np.r_[0, 1], "y has 2 labels but X has 20 samples"),
+        (np.r_[0, 1], "y has 2 samples but X has 20"),
         (None, "requires y to be passed"),
     ],
 )

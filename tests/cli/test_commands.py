@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
-from separatrix.cli import main, screens
+from separatrix.cli import commands, main, screens
 
 NAMES = ["width", "height", "depth"]
 X = np.round(make_blobs(60, centers=[[0, 0, 0], [9, 9, 90], [0, 9, 400]], random_state=0)[0], 3)
@@ -100,6 +100,59 @@ def test_a_terminal_has_a_progress_bar(table, program):
         done = program(*command, stderr=terminal, env={"TERM": "xterm"})
     assert done.returncode == 0
     assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", os.read(leader, 1 << 16).decode())
+    os.close(leader)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs such names of files")
+def test_no_name_or_cell_steers_a_terminal_or_a_report(tmp_path, program):
+    odd = "\x1b[2J\u202e\b"
+    path = tmp_path / f"{odd}.csv"
+    columns = {f"id{odd}": [f"{odd}{i}" for i in range(60)], f"x{odd}": X[:, 0]}
+    columns |= {f"c{odd}": [f"{odd}{i % 2}" for i in range(60)], f"same{odd}": [odd] * 60}
+    write_csv(path, columns)
+    report, model, out = (tmp_path / f"{odd}{end}" for end in (".html", ".skops", "labels.csv"))
+    method = ["-k", 2, "--id-column", f"id{odd}"]
+    commands = [
+        ["cluster", path, *method, "-m", "separation", "-o", out, "--report", report]
+        + ["--model", model],
+        ["predict", path, model, "-o", out],
+        ["explain", model],
+        ["compare", path, *method, "--methods", "separation,lda-kmeans", "--report", report],
+        ["cluster", path, "--columns", odd],
+    ]
+    for command in commands:
+        done = program(*command)
+        assert done.returncode == 2 * ("--columns" in command)
+        shown = done.stderr + done.stdout
+        assert all(one.isprintable() or one == "\n" for one in shown)
+        assert r"\x1b[2J\u202e\x08" in shown
+        if report.exists():
+            text = report.read_bytes().decode()
+            assert all(one.isprintable() or one == "\n" for one in text)
+            assert r"\x1b[2J\u202e\x08" in text
+            report.unlink()
+
+
+def test_the_folder_of_a_demo_does_not_steer_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "app", lambda *_, **__: 0)
+    commands.demo(str(tmp_path / "\x1b[2J"))
+    shown = capsys.readouterr().out
+    assert all(one.isprintable() or one == "\n" for one in shown)
+    assert r"\x1b[2J" in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_progress_bar_obeys_no_model(monkeypatch):
+    leader, follower = os.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    with open(follower, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with screens.progress(1) as step:
+            step("[red]\x1b]0;title\x07")
+        shown = b""
+        while b"title" not in shown:
+            shown += os.read(leader, 1 << 16)
+    assert b"[red]\\x1b]0;title\\x07" in shown
     os.close(leader)
 
 

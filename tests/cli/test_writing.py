@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_files_appear_together_at_the_end(tmp_path):
     with Outputs("-", labels=str(first), report=str(second), model="") as outputs:
         assert outputs["model"] is None
         for kind in ("labels", "report"):
-            assert os.path.dirname(outputs[kind]) == str(tmp_path)
+            assert Path(outputs[kind]).parents[1] == tmp_path  # so that it can be moved
             with open(outputs[kind], "w") as file:
                 file.write(kind)
         assert first.read_text() == "old"
@@ -73,6 +74,15 @@ def test_permissions_are_those_of_a_file_made_by_hand(tmp_path):
         pass
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes == {"plain": modes["plain"], "new": modes["plain"], "old": 0o640}
+
+
+def test_a_report_keeps_the_permissions_of_the_one_before(folder):
+    report = folder / "report.html"
+    report.touch()
+    report.chmod(0o640)
+    cluster("--out", "", "--report", "report.html")
+    assert report.stat().st_size
+    assert stat.S_IMODE(report.stat().st_mode) == 0o640
 
 
 def test_links_are_followed(tmp_path):
@@ -190,6 +200,21 @@ def test_devices_and_pipes_are_written_to(folder, program):
 
 
 @unix_only
+def test_labels_do_not_steer_a_terminal(folder):
+    ids = {"na\tme": ["\x1b[2J", "\0\b", "\u202e", "é"]}
+    terminal, follower = os.openpty()
+    with Outputs(labels=os.ttyname(follower)) as outputs:
+        write_labels(outputs["labels"], ids, [1, 0, 1, 0])
+    shown = os.read(terminal, 1 << 16).decode().replace("\r\n", "\n")
+    assert shown == "na\tme,cluster\n\\x1b[2J,1\n\\x00\\x08,0\n\\u202e,1\né,0\n"
+    os.close(follower)
+    os.close(terminal)
+    with Outputs(labels="labels.csv") as outputs:  # a file has them letter by letter
+        write_labels(outputs["labels"], ids, [1, 0, 1, 0])
+    assert (folder / "labels.csv").read_text().splitlines()[1] == "\x1b[2J,1"
+
+
+@unix_only
 def test_readers_that_leave_end_the_program_quietly(folder, program):
     cluster("--out", "", "--model", "model.skops")
     commands = ["methods", "--help", "explain model.skops"]
@@ -250,6 +275,22 @@ def test_signals_leave_nothing(folder, program, name, code):
     assert program(*CLUSTER, *outputs, prelude=prelude).returncode == code
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "labels.csv"]
     assert (folder / "labels.csv").read_text() == "old"
+
+
+@unix_only
+def test_the_next_command_removes_what_a_kill_left(folder, program):
+    for name in ("labels.csv", "report.html", "model.skops"):
+        (folder / name).write_text("old")
+    outputs = ["--out", "labels.csv", "--report", "report.html", "--model", "model.skops"]
+    for where in ("MaximinSeparationClustering.fit", "write_report"):
+        prelude = f"separatrix.{where} = lambda *_, **__: os.kill(os.getpid(), 9)\n"
+        assert program(*CLUSTER, *outputs, prelude=prelude).returncode == -signal.SIGKILL
+        left = [path for path in folder.iterdir() if path.name.startswith(".")]
+        assert len(left) == 3
+        assert (folder / "labels.csv").read_text() == "old"
+    cluster(*outputs)
+    visible = ["data.csv", "labels.csv", "model.skops", "report.html"]
+    assert sorted(path.name for path in folder.iterdir()) == visible
 
 
 def test_a_report_that_fails_takes_the_labels_with_it(tmp_path, monkeypatch):

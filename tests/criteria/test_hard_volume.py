@@ -277,9 +277,7 @@ def test_refusals_name_the_remedy():
 
     model = HardMaximumVolumeClustering()
     with pytest.raises(ValueError, match=f"n_samples={MAX_SAMPLES + 1} needs .* GB"):
-        model.fit(np.zeros((MAX_SAMPLES + 1, 1)))
-    with pytest.raises(ValueError, match="1 distinct sample"):
-        model.fit(np.ones((10, 2)))
+        model.fit(np.arange(MAX_SAMPLES + 1.0)[:, None])
     with pytest.raises(TypeError, match="dask array"):
         model.fit(da.zeros((20, 2)))
 

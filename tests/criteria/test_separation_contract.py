@@ -396,6 +396,8 @@ def weights(**kwargs):
     return {"sample_weight": np.full(kwargs.get("n", 20), kwargs.get("value", 1.0))}
 
 
+NEXT_TO_CONSTANT = np.full((20, 3), 7.3)
+NEXT_TO_CONSTANT[0, 0] += 1e-15
 BAD_INPUT = {
     "NaN": ({}, spoilt(np.nan), {}, "Input X contains NaN"),
     "infinity": ({}, spoilt(np.inf), {}, "Input X contains infinity"),
@@ -403,21 +405,21 @@ BAD_INPUT = {
         {},
         [["a", "b"], ["c", "d"]],
         {},
-        "X must be numeric: could not convert string to float: 'a'",
+        r"X must be numeric, but it holds text .*Encode text columns",
     ),
-    "one dimension": ({}, GOOD[:, 0], {}, "Expected 2D array, got 1D array"),
+    "one dimension": ({}, GOOD[:, 0], {}, r"X has shape \(20,\), but needs a row per sample"),
     "no features": ({}, GOOD[:, :0], {}, r"0 feature\(s\)"),
     "one sample": ({}, GOOD[:1], {}, "n_samples=1 should be >= n_clusters=2"),
     "few samples": ({"n_clusters": 21}, GOOD, {}, "n_samples=20 should be >= n_clusters=21"),
-    "constant": ({}, np.full((20, 3), 7.3), {}, "X is constant: none of its 3 features varies"),
-    "zero weights": ({}, GOOD, weights(value=0.0), "[Ss]ample.weights? must contain .* non-zero"),
-    "negative weights": ({}, GOOD, weights(value=-1.0), "Negative values .* `sample_weight`"),
-    "NaN weights": ({}, GOOD, weights(value=np.nan), "Input sample_weight contains NaN"),
+    "constant": ({}, NEXT_TO_CONSTANT, {}, "X is constant: none of its 3 features varies"),
+    "zero weights": ({}, GOOD, weights(value=0.0), "sample_weight is zero for all samples"),
+    "negative weights": ({}, GOOD, weights(value=-1.0), "sample_weight has minimum -1"),
+    "NaN weights": ({}, GOOD, weights(value=np.nan), "sample_weight has 20 of 20 entries NaN"),
     "weights of other length": (
         {},
         GOOD,
         weights(n=19),
-        r"sample_weight.shape == \(19,\), expected \(20,\)",
+        "sample_weight has 19 samples but X has 20",
     ),
     "few positive weights": (
         {"n_clusters": 3},

@@ -233,8 +233,8 @@ def test_more_clusters_refine_fewer_by_bisection():
 
 
 def test_clusters_that_cannot_be_split_are_not_silent():
-    """Three parts of no links inside cannot make four clusters of five samples."""
-    W = np.zeros((6, 6))
+    """Samples that are similar to none but themselves are no two clusters."""
+    W = np.diag(np.arange(1.0, 7.0))
     W[0, 1] = W[1, 0] = 1.0
     model = MaximumVolumeClustering(
         5, affinity="precomputed", multiway="bisection", random_state=0

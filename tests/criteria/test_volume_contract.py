@@ -42,25 +42,16 @@ def test_two_and_three_samples(matrix, bound):
             assert set(model.labels_) == {0, 1}
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
-def test_constant_data_are_refused(graph):
-    X = np.full((24, 3), 7.0)
-    for n_clusters in (2, 3):
-        model = MaximumVolumeClustering(n_clusters, graph=graph)
-        with pytest.raises(ValueError, match=f"1 distinct sample.*n_clusters={n_clusters}"):
-            model.fit(X)
-
-
 def test_copies_do_not_part_their_cluster():
     X, y = moons(100)
     many, labels = np.repeat(X, 4, axis=0), np.repeat(y, 4)
     for graph in GRAPHS:
-        model = MaximumVolumeClustering(graph=graph, n_neighbors=20, random_state=0).fit(many)
+        model = MaximumVolumeClustering(graph=graph, n_neighbors=5, random_state=0).fit(many)
         assert same_partition(model.labels_, labels)
         np.testing.assert_array_equal(model.predict(X), model.labels_[::4])
 
 
-@pytest.mark.parametrize("Q", [np.zeros((6, 6)), np.eye(6), np.ones((6, 6)), -np.ones((6, 6))])
+@pytest.mark.parametrize("Q", [np.eye(6), np.ones((6, 6)) - np.eye(6), np.eye(6) - 1 / 6])
 def test_a_matrix_that_tells_nothing(Q):
     """All is arbitrary but that it is an answer."""
     for n_clusters, multiway in ((2, "orthogonal"), (3, "orthogonal"), (3, "bisection")):

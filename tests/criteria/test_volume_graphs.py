@@ -181,6 +181,6 @@ def test_no_similarities_at_all_are_refused():
     with pytest.raises(ValueError, match=words):
         MaximumVolumeClustering(affinity="precomputed").fit(np.eye(6))
     with pytest.raises(ValueError, match=words):
-        MaximumVolumeClustering(affinity="precomputed").fit(sparse.csr_array((6, 6)))
+        MaximumVolumeClustering(affinity="precomputed").fit(sparse.eye_array(6, format="csr"))
     with pytest.raises(ValueError, match=words):
         MaximumVolumeClustering(affinity="rbf", gamma=1e9, graph="full").fit(np.eye(6))

@@ -127,23 +127,25 @@ def test_classifier_takes_dask(da, X):
     ("spoil", "message"),
     [
         (lambda X: np.where(X > 5.0, np.nan, X), "X contains NaN"),
-        (lambda X: np.where(X > 5.0, np.inf, X), "X contains NaN, infinity"),
-        (lambda X: X[:, 0], r"Expected 2D array, got 1D dask array of shape \(90,\)"),
-        (lambda X: X.astype(str), "X must be numeric, got a dask array of dtype <U"),
+        (lambda X: np.where(X > 5.0, np.inf, X), "X contains infinity"),
+        (lambda X: X[:, 0], r"X has shape \(90,\), but needs a row per sample"),
+        (lambda X: X.astype(str), "X must be numeric, but it holds text .* Encode text columns"),
         (lambda X: X[:1], "n_samples=1 should be >= n_clusters=2"),
-        (np.ones_like, "X is constant"),
+        (lambda X: 1e200 * X, r"X has values up to .*e\+20\d, too large .* down to 1e\+140"),
+        (lambda X: 1e-200 * X, r"X has no values above .*e-199, .* too small .* up to 1e-140"),
+        (lambda X: X[:0], r"X has 0 sample\(s\)"),
+        (lambda X: X[:, :0], r"X has 0 feature\(s\)"),
     ],
 )
 def test_bad_dask_arrays_are_named(spoil, message, da, X):
     lazy = da.from_array(spoil(X), chunks=25)
-    # an infinite value is noticed by its moments, where NumPy has its own word on inf - inf
-    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message):
         MaximinSeparationClustering().fit(lazy)
 
 
 def test_bad_input_beside_dask_arrays_is_named(da, X):
     lazy = da.from_array(X, chunks=(25, 3))
-    with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\), expected \(90,\)"):
+    with pytest.raises(ValueError, match="sample_weight has 3 samples but X has 90"):
         MaximinSeparationClustering().fit(lazy, sample_weight=np.ones(3))
     with pytest.raises(TypeError, match="kernel='precomputed' needs a dense array"):
         MaximinSeparationClustering(kernel="precomputed").fit(lazy @ lazy.T)
@@ -156,3 +158,50 @@ def test_dask_predictions_name_nan(da, X):
     model = MaximinSeparationClustering().fit(X)
     with pytest.raises(ValueError, match="NaN"):
         model.predict(da.from_array(np.full((4, 3), np.nan), chunks=2)).compute()
+
+
+class Held:
+    """An array of xarray that holds a dask array."""
+
+    def __init__(self, data):
+        self.data, self.shape, self.dtype = data, data.shape, data.dtype
+
+    def __dask_graph__(self):
+        return self.data.__dask_graph__()
+
+
+def test_arrays_that_hold_dask_arrays(da, X):
+    expected = MaximinSeparationClustering(3).fit(X).labels_
+    model = MaximinSeparationClustering(3).fit(Held(da.from_array(X, chunks=(25, 3))))
+    np.testing.assert_array_equal(model.labels_, expected)
+
+
+def test_columns_of_other_names_are_refused(da, X):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    lazy = dd.from_pandas(frame, npartitions=3)
+    for fitted in (lazy, frame):
+        model = MaximinSeparationClustering(3).fit(fitted)
+        np.testing.assert_array_equal(np.asarray(model.predict(lazy)), model.labels_)
+        for other in (lazy[["c", "b", "a"]], lazy.rename(columns={"a": "z"})):
+            with pytest.raises(ValueError, match="X is refused: The feature names should match"):
+                model.predict(other)
+        with pytest.warns(UserWarning, match="X does not have valid feature names"):
+            model.predict(da.from_array(X, chunks=(25, 3)))
+    assert not hasattr(model.fit(da.from_array(X, chunks=(25, 3))), "feature_names_in_")
+
+
+def test_text_in_a_lazy_frame_is_named(da, X):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": "word"}), npartitions=2)
+    with pytest.raises(ValueError, match=r"X must be numeric, but its column 'b' holds text"):
+        MaximinSeparationClustering(3).fit(frame)
+    with pytest.raises(ValueError, match=r"X has shape \(90,\), but needs a row per sample"):
+        MaximinSeparationClustering(3).fit(frame["a"])
+
+
+def test_dask_predictions_name_values_out_of_range(da, X):
+    model = MaximinSeparationClustering(3).fit(X)
+    lazy = model.predict(da.from_array(1e200 * X, chunks=(25, 3)))
+    with pytest.raises(ValueError, match=r"X has values up to .*, too large"):
+        lazy.compute()

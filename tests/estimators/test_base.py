@@ -209,7 +209,7 @@ def test_teardown_follows_a_failed_fit():
     recorder = Recorder()
     model = MaximinSeparationClustering().set_callbacks(recorder)
     with pytest.raises(ValueError, match="X is constant"):
-        model.fit(np.ones((10, 2)))
+        model.fit(np.r_[np.ones((10, 2)), np.nextafter([[1.0, 1.0]], 2)])
     assert recorder.life == ["setup", "teardown"]
 
 

@@ -231,9 +231,8 @@ def test_a_callback_stops_the_rounds(criterion):
 
 @BOTH
 def test_bad_input_is_refused_with_a_remedy_that_helps(criterion):
-    for kernel, value in [("linear", 0.0), ("rbf", 1.0), ("linear", 1e8), ("rbf", 1e8)]:
-        with pytest.raises(ValueError, match="X is constant to the kernel"):
-            criterion(kernel=kernel).fit(np.full((10, 2), value))
+    with pytest.raises(ValueError, match="X is constant to the kernel"):
+        criterion(kernel="rbf", gamma=1e-30).fit(cloud())
     for n in (3, 7, 9):
         with pytest.raises(ValueError, match=f"n_samples={n} is odd") as refused:
             criterion(balance=0.0).fit(cloud(n=n))

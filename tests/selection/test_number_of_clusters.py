@@ -46,7 +46,7 @@ def test_evidence_grows_with_agreement_and_falls_with_cuts(blobs):
     told = labelling_features(measures, labels)
     sample = sample_features(measures, 3)
     valid = learned_validity().of_each([told], sample)[0]
-    expected = valid + 0.5 * (0.6 - 4 * told["graph cut"])
+    expected = valid + 0.5 * (0.6 - 4 * told["graph cut"]) - 0.1 * np.log(3)
     agreement = np.array([[1.0, 0.6], [0.6, 1.0]])
     found = number_of_clusters.evidence([told, told], sample, agreement, ["a", "b"])
     np.testing.assert_allclose(found, expected)

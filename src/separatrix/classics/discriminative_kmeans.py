@@ -1,10 +1,7 @@
 """Discriminative k-means: clusters that a linear discriminant tells apart best."""
 
-from numbers import Real
-
-from separatrix._sklearn import Interval
 from separatrix.estimators.means import MeansClustering, features_for_means
-from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, NONNEGATIVE
 from separatrix.solvers.lloyd import WhitenedProblem
 
 __all__ = ["DiscriminativeKMeans"]
@@ -66,11 +63,12 @@ class DiscriminativeKMeans(MeansClustering):
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Scatter between clusters over total scatter, summed over the discriminant directions: at
-        most n_clusters - 1, and larger is better.
+        most n_clusters - 1, and larger is better. It is nan for one cluster, or for fewer distinct
+        samples than clusters.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -114,7 +112,7 @@ class DiscriminativeKMeans(MeansClustering):
         **MeansClustering._parameter_constraints,
         **KERNEL,
         **N_COMPONENTS,
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": NONNEGATIVE,
     }
     _maximizes = True
 

@@ -57,11 +57,11 @@ class KernelKMeans(MeansClustering):
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Summed squared distances of samples from the means of their clusters, in the features:
-        smaller is better.
+        smaller is better. It is nan for one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int

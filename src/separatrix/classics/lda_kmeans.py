@@ -1,13 +1,13 @@
 """LDA-k-means: linear discriminant analysis and k-means in turns."""
 
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 from scipy.linalg import svd
 
-from separatrix._sklearn import Interval, to_numpy
+from separatrix._sklearn import to_numpy
 from separatrix.estimators.means import MeansClustering
+from separatrix.estimators.parameters import NONNEGATIVE
 from separatrix.result import Progress
 from separatrix.solvers.lloyd import WhitenedProblem, solve_lloyd
 
@@ -61,7 +61,8 @@ class LDAKMeans(MeansClustering):
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Scatter between clusters over total scatter, summed over the discriminant directions: at
-        most n_clusters - 1, and larger is better.
+        most n_clusters - 1, and larger is better. It is nan for one cluster, or for fewer distinct
+        samples than clusters.
     history_ : list of float
         Objective at each iteration.
     n_iter_ : int
@@ -107,7 +108,7 @@ class LDAKMeans(MeansClustering):
 
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": NONNEGATIVE,
     }
     _maximizes = True
 
@@ -139,7 +140,7 @@ class LDAKMeans(MeansClustering):
     def _attributes(self, problem, result, order):
         return {"components_": discriminants(problem, result.labelling).T}
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"components_": np.zeros((0, self.n_features_in_))}
 
 

@@ -8,15 +8,17 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import StrOptions, refuse_dask
+from separatrix.data.gate import check_samples
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import GraphClustering
 from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS
 from separatrix.models.graph_responses import Posterior
+from separatrix.models.nearest_samples import NearestSample
 from separatrix.result import SolverResult, Status, decoded
-from separatrix.similarity.graphs import GivenGraph, components, degrees, similarity_graph
+from separatrix.similarity.graphs import GivenGraph, components, degrees, distinct_graph
 from separatrix.similarity.kernels import resolved_gamma
 from separatrix.solvers.information_estimate import least_squares_mutual_information
 
@@ -75,9 +77,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     n_neighbors_ : int or None
         Number of neighbours that was used; None for other affinities than "local".
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     objective_ : float
-        The information as the kernel itself approximates it.
+        The information as the kernel itself approximates it. It is nan for one cluster, or for
+        fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. There is one: the solution is known in closed form.
     n_iter_ : int
@@ -157,8 +160,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
     def _validate_X(self, X, *, reset):
         refuse_dask(self, X, instead="KernelKMeans")
-        sparse = "csr" if self.affinity == "precomputed" else False
-        return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64)
+        sparse = self.affinity == "precomputed"
+        return check_samples(self, X, reset=reset, dtype=np.float64, sparse=sparse)
 
     def _problem(self, X, sample_weight, links, progress, rng):
         candidates = self._candidates(X)
@@ -167,11 +170,12 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         best = None
         for chosen in candidates:
             step = task.subtask("affinity", 0)
-            problem = InformationProblem(X=X, graph=self._graph_of(X, **chosen), chosen=chosen)
+            problem = InformationProblem(graph=self._graph_of(X, **chosen), chosen=chosen)
             result = solve_information(problem, self.n_clusters, normalize=self.normalize)
             information = np.nan
             if len(candidates) > 1:
-                information = least_squares_mutual_information(X, result.labels, random_state=seed)
+                labels = problem.labels_of(result.model)
+                information = least_squares_mutual_information(X, labels, random_state=seed)
             if best is None or information > best.information:
                 best = replace(problem, result=result, information=information)
             step.close()
@@ -197,7 +201,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         if self.affinity == "rbf":
             check_fits_memory(X.shape[0], remedy="use affinity='local', which is sparse")
         graph = "union" if self.affinity == "local" else "full"
-        return similarity_graph(
+        return distinct_graph(
             X, affinity=self.affinity, graph=graph, n_neighbors=n_neighbors, gamma=gamma
         )
 
@@ -216,15 +220,15 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             "n_neighbors_": problem.chosen.get("n_neighbors"),
         }
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"mutual_information_": np.nan, "n_neighbors_": None}
 
-    def _one_cluster_model(self, X):
-        ones = np.ones((X.shape[0], 1))
-        return Posterior(None, ones, ones)
+    def _distinct_attributes(self, X, rows):
+        model = NearestSample.of_distinct(rows)
+        return {"_model": model, "probabilities_": model.predict_proba(X)}
 
     def _model_attributes(self, model, X):
-        return {"_model": model, "probabilities_": model.probabilities}
+        return {"_model": model, "probabilities_": model.of_samples(model.probabilities)}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -238,10 +242,8 @@ class InformationProblem:
 
     Attributes
     ----------
-    X : ndarray or sparse matrix
-        The samples.
     graph : SimilarityGraph or GivenGraph
-        Their similarities.
+        Similarities of the samples; equal ones are one node.
     chosen : dict
         Parameters of these.
     result : SolverResult or None
@@ -250,11 +252,15 @@ class InformationProblem:
         Information of samples and labels, estimated from these.
     """
 
-    X: Any
     graph: Any
     chosen: dict
     result: Any = None
     information: float = np.nan
+
+    @property
+    def X(self):
+        """The similarities of the nodes."""
+        return self.graph.W
 
     def completed(self, model):
         """The model holds the graph."""
@@ -262,7 +268,7 @@ class InformationProblem:
 
     def labels_of(self, model):
         """Most probable clusters of the samples."""
-        return decoded(model.responses)
+        return decoded(model.of_samples(model.responses))
 
 
 # --- the closed form ----------------------------------------------------------------------------
@@ -304,29 +310,31 @@ def solve_information(problem, n_clusters, *, normalize):
        clustering approach", Journal of Machine Learning Research 14, 2013.
     """
     tiny, graph = np.finfo(np.float64).tiny, problem.graph
-    K = graph.W
-    n_samples = K.shape[0]
+    counts = np.ones(graph.W.shape[0]) if graph.counts is None else graph.counts
+    K, n_samples, roots = graph.W, float(counts.sum()), np.sqrt(counts)
     if graph.has_samples and sp.issparse(K):
-        K = K + sp.eye_array(n_samples)
-    scale, known = np.ones(n_samples), np.zeros((n_samples, 0))
+        K = K + sp.diags_array(counts.astype(np.float64))
+    # eigenvectors of all samples are equal for equal ones: a vector of nodes over their roots
+    scale, known = 1 / roots, np.zeros((len(roots), 0))
     if normalize:
-        roots = np.sqrt(np.maximum(degrees(K), tiny))
-        scale, known = 1 / roots, component_vectors(K, roots, n_clusters)
-        K = sp.diags_array(scale) @ K @ sp.diags_array(scale)
-    values, vectors = leading_eigenvectors(K, n_clusters, known)
-    vectors = vectors * np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
-    positive = np.where(vectors > ROUNDING * vectors.max(axis=0), vectors, 0.0)
-    sums = positive.sum(axis=0)
+        mass = np.sqrt(np.maximum(degrees(K), tiny))
+        scale, known = 1 / mass, component_vectors(K, mass, n_clusters)
+    values, vectors = leading_eigenvectors(
+        sp.diags_array(scale) @ K @ sp.diags_array(scale), n_clusters, known
+    )
+    vectors = vectors * np.where(roots @ vectors < 0, -1.0, 1.0)
+    responses = vectors / roots[:, None]
+    positive = np.where(responses > ROUNDING * responses.max(axis=0), responses, 0.0)
+    sums = counts @ positive
     # K times an eigenvector is the eigenvalue times it, so that training samples are like new ones
     coef = scale[:, None] * vectors / (np.maximum(values, tiny) * sums)
     objective = n_clusters / (2 * n_samples) * float(np.sum(values**2)) - 0.5
-    # equal samples may have unequal neighbours, but they cannot have unequal predictions
-    probabilities = probabilities_of(positive / sums, graph)[graph.match(problem.X)]
     return SolverResult.of_responses(
-        Posterior(graph, coef, probabilities),
+        Posterior(graph, coef, probabilities_of(positive / sums, graph)),
         objective=objective,
         history=[objective],
         status=Status.CONVERGED,
+        counts=graph.counts,
     )
 
 

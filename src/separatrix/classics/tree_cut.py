@@ -1,26 +1,22 @@
 """Tree cut clustering: clusters that long links of a spanning tree connect."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import Interval, StrOptions, refuse_dask
+from separatrix.data.distinct import KnownRows, row_hashes
+from separatrix.data.gate import check_samples
 from separatrix.estimators.base import BaseClustering, fit_without_weights
 from separatrix.estimators.parameters import COUNT, N_CLUSTERS
-from separatrix.result import Labelling, SolverResult, Status, decoded, renumbered
-from separatrix.similarity.neighbors import (
-    ExactSearch,
-    KnownRows,
-    distance_blocks,
-    others_in,
-    row_hashes,
-)
+from separatrix.models.nearest_samples import NearestSample, exponent_of, in_units
+from separatrix.result import Labelling, SolverResult, Status
+from separatrix.similarity.neighbors import ExactSearch, others_in
 from separatrix.similarity.spanning_trees import (
     SpanningTree,
     core_radii,
@@ -80,7 +76,8 @@ class TreeCutClustering(BaseClustering):
     cut_lengths_ : ndarray of shape (n_clusters - 1,)
         Lengths of the links between clusters, the longest first.
     objective_ : float
-        Total length of the links within clusters: smaller is better.
+        Total length of the links within clusters: smaller is better. It is nan for one cluster, or
+        for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. Each one cuts a link, the longest first.
     n_iter_ : int
@@ -131,7 +128,7 @@ class TreeCutClustering(BaseClustering):
     array([0, 1], dtype=int32)
     """
 
-    _model: Any
+    _model: NearestSample
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         "rule": [StrOptions({"cut", "join"})],
@@ -186,14 +183,15 @@ class TreeCutClustering(BaseClustering):
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
             For two clusters one value, positive for cluster 1: by how much that is nearer.
-            Otherwise a column per cluster; the largest wins. All zero for one cluster.
+            Otherwise a column per cluster, minus infinity for one without samples; the largest
+            wins. All zero for one cluster.
         """
         check_is_fitted(self)
         return self._model.scores(self._validate_X(X, reset=False))
 
     def _validate_X(self, X, *, reset):
         refuse_dask(self, X, instead="KernelKMeans")
-        return validate_data(self, X, reset=reset, dtype=np.float64)
+        return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
 
     def _problem(self, X, sample_weight, links, progress, rng):
         most = max(1, X.shape[0] // self.n_clusters - 1)
@@ -214,11 +212,11 @@ class TreeCutClustering(BaseClustering):
             "cut_lengths_": np.ldexp(tree.lengths[cut], problem.exponent),
         }
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"cut_links_": np.empty((0, 2), dtype=np.int64), "cut_lengths_": np.empty(0)}
 
-    def _one_cluster_model(self, X):
-        return NearestSample(1)
+    def _distinct_attributes(self, X, rows):
+        return {"_model": NearestSample.of_distinct(rows)}
 
     def _model_attributes(self, model, X):
         return {"_model": model}
@@ -259,8 +257,8 @@ class TreeProblem:
         """The tree of samples whose links are smoothed by so many neighbours."""
         # in the order of their hashes, so that even ties do not depend on the order of samples
         _, first, place = np.unique(row_hashes(X), return_index=True, return_inverse=True)
-        exponent = int(np.frexp(np.abs(X).max())[1])
-        rows = np.ldexp(X[first], -exponent)
+        exponent = exponent_of(X)
+        rows = in_units(X[first], exponent)
         n_distinct, n_features = rows.shape
         many = n_distinct > MAX_SAMPLES and n_features <= MAX_FEATURES
         radii, neighbors = np.zeros(n_distinct), None
@@ -295,61 +293,6 @@ class TreeProblem:
     def labels_of(self, model):
         """Clusters of the samples."""
         return model.clusters[self.place]
-
-
-# --- the model ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class NearestSample:
-    """Clusters of new samples by the nearest training sample.
-
-    Attributes
-    ----------
-    n_clusters : int
-        Number of clusters; the model of one cluster needs nothing else.
-    rows : ndarray of shape (n_rows, n_features)
-        Distinct training samples, divided by two to the power `exponent`.
-    radii : ndarray of shape (n_rows,)
-        Least distance at which each of them counts as near, in the same units.
-    clusters : ndarray of int of shape (n_rows,)
-        Their clusters.
-    exponent : int
-        The units.
-    known : KnownRows
-        The same rows as they were given.
-    """
-
-    n_clusters: int
-    rows: Any = None
-    radii: Any = None
-    clusters: Any = None
-    exponent: int = 0
-    known: Any = None
-
-    def scores(self, X):
-        """Minus the distance of each cluster; for two clusters the difference."""
-        if self.n_clusters == 1:
-            return np.zeros(len(X))
-        distances = np.full((len(X), self.n_clusters), np.inf)
-        order = np.argsort(self.clusters, kind="stable")
-        present, starts = np.unique(self.clusters[order], return_index=True)
-        for new, found in distance_blocks(np.ldexp(X, -self.exponent), self.rows[order]):
-            found = np.maximum(found, self.radii[order])
-            distances[new, present] = np.minimum.reduceat(found, starts, axis=1)
-        same = self.known.match(X)
-        equal = np.flatnonzero(same >= 0)
-        distances[equal, self.clusters[same[equal]]] = 0.0
-        scores = -np.ldexp(distances, self.exponent)
-        return scores[:, 1] - scores[:, 0] if self.n_clusters == 2 else scores
-
-    def labels(self, X):
-        """Clusters of samples."""
-        return decoded(self.scores(X))
-
-    def renumbered(self, order):
-        """The model whose cluster i was cluster `order[i]`."""
-        return replace(self, clusters=renumbered(self.clusters, order))
 
 
 # --- the cuts -----------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from separatrix._sklearn import Interval, fit_context, refuse_dask
-from separatrix.data.rows import check_fits_memory, check_weights
+from separatrix.data.gate import check_samples, check_weights
+from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import kept_on_failure, set_fitted
 from separatrix.estimators.classifier import BoundaryClassifier, check_classes, class_codes
 from separatrix.estimators.parameters import COUNT, KERNEL, SCALED_C
@@ -102,9 +102,9 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
     boundary_sides_ : ndarray of shape (n_boundaries, n_classes)
         Side of each boundary that each class lies on: 1 or -1.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     C_ : float
-        Weight of the sum of the losses that was used.
+        Weight of the sum of the losses that was used; nan if none was.
     n_steps_ : int
         Most Newton steps of a boundary.
     n_features_in_ : int
@@ -177,7 +177,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
             Samples, or the kernel matrix of the samples if that is precomputed.
         y : array-like of shape (n_samples,)
             Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
 
         Returns
@@ -190,7 +190,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
 
     def _fit(self, X, y, sample_weight):
         refuse_dask(self, X, instead="MinimaxProbabilityMachine")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X = check_samples(self, X, reset=True, dtype=np.float64)
         kernel = Kernel.of(self)
         kernel.check_samples(X)
         classes, codes = class_codes(self, X, y)

@@ -1,14 +1,13 @@
 """The minimax probability machine, a classifier for known labels."""
 
-from numbers import Real
-
 import numpy as np
 
-from separatrix._sklearn import Interval, fit_context, to_numpy
-from separatrix.data.rows import beside, check_samples, check_weights
+from separatrix._sklearn import fit_context, to_numpy
+from separatrix.data.gate import check_samples, check_weights
+from separatrix.data.rows import beside
 from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
 from separatrix.estimators.classifier import BoundaryClassifier, check_classes, class_codes
-from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, NONNEGATIVE
 from separatrix.models.boundaries import Boundaries, pairwise_code
 from separatrix.solvers.minimax import (
     Sides,
@@ -66,7 +65,7 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
     boundary_sides_ : ndarray of shape (n_boundaries, n_classes)
         Side of each boundary that each class lies on: 1 or -1, and 0 where it does not matter.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -94,7 +93,7 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
     _parameter_constraints: dict = {
         **KERNEL,
         **N_COMPONENTS,
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": NONNEGATIVE,
         "random_state": ["random_state"],
     }
 
@@ -127,7 +126,7 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
             Samples.
         y : array-like of shape (n_samples,)
             Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
 
         Returns

@@ -4,11 +4,11 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import StrOptions, fit_context
+from separatrix.data.gate import naming
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
     check_graph_samples,
@@ -17,10 +17,11 @@ from separatrix.estimators.base import (
     set_fitted,
     similarities_of,
 )
+from separatrix.estimators.classifier import class_labels
 from separatrix.estimators.parameters import GRAPH, POSITIVE
 from separatrix.models.graph_responses import GraphModel, Spread
 from separatrix.result import decoded
-from separatrix.similarity.graphs import GivenGraph
+from separatrix.similarity.graphs import GivenGraph, summed_columns
 from separatrix.similarity.quadratic_forms import MATRICES, form_of, resolved_rho
 from separatrix.solvers.responses import responder_of
 
@@ -82,9 +83,9 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     response_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Responses, `decision_function` of these samples.
     reg_ : float
-        Weight of the regularisation that was used.
+        Weight of the regularisation that was used; nan if none was.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -170,7 +171,8 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     def _fit(self, X, y):
         X, y = self._validate_X_y(X, y)
         known = np.ones(len(y), dtype=bool) if self.unlabeled is None else y != self.unlabeled
-        check_classification_targets(y[known])
+        with naming("y"):
+            check_classification_targets(y[known])
         classes = np.unique(y[known])
         if len(classes) < 2:
             raise ValueError(
@@ -178,11 +180,18 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
                 f"in {known.sum()} known labels of n_samples={len(y)}; label samples of another."
             )
         rho, graph = resolved_rho(self.reg), self._graph_of(X)
-        form = form_of(graph.W, self.matrix, graph.own)
+        if graph.W.shape[0] == 1:
+            raise ValueError(
+                f"X has 1 distinct sample of {X.shape[0]}, which no graph can part into classes; "
+                "check that X holds the features."
+            )
+        form = form_of(graph.W, self.matrix, graph.own, graph.counts)
         responder = responder_of(form, None)
         # (25) per unit of length: reg * radius * h'Qh - 2 * (y / 2m)'h on the unit sphere
         labels = sign_columns(y, known, classes) / (2 * known.sum())
         reg = float(self.reg) if rho is None else self._scaled_reg(rho, labels, responder)
+        if graph.counts is not None:  # equal samples have one response, whatever their labels
+            labels = summed_columns(labels.T, graph.place).T / graph.counts[:, None]
         found = [
             responder.respond(labels[:, [column]], reg * self.radius)
             for column in range(labels.shape[1])
@@ -215,14 +224,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
                 "some labels."
             )
         X = check_graph_samples(self, X, reset=True)
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        if len(y) != X.shape[0]:
-            raise ValueError(
-                f"y has {len(y)} labels but X has {X.shape[0]} samples; pass one per sample, "
-                "`unlabeled` where a class is not known."
-            )
-        return X, y
+        return X, class_labels(X, y)
 
     def _scaled_reg(self, rho, labels, responder):
         """The weight with which smoothness matters as much as it does among guessed signs."""

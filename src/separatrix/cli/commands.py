@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import separatrix
-from separatrix.cli import Refusal, one_line
+from separatrix.cli import Refusal, one_line, printable
 
 __all__ = ["run"]
 
@@ -340,7 +340,7 @@ def demo(
         raise Refusal(f"{to}: cannot be written: {error.strerror}") from error
     for command in DEMO:
         arguments = [str(folder / word) if "." in word else word for word in command.split()]
-        typer.echo(f"\n$ separatrix {shlex.join(arguments)}")
+        typer.echo(f"\n$ separatrix {printable(shlex.join(arguments))}")
         if code := app(arguments, standalone_mode=False):  # it was interrupted
             raise typer.Exit(code)
     typer.echo(f"\nTo see the report, open {(folder / 'report.html').resolve().as_uri()}")

@@ -48,12 +48,12 @@ def progress(n_steps):
     A call may correct the number of steps.
     """
     bar = BarColumn(BAR, complete_style=cluster_color(0), finished_style=cluster_color(0))
-    shown = SpinnerColumn(style="dim"), bar, TextColumn("{task.description}")
+    shown = SpinnerColumn(style="dim"), bar, TextColumn("{task.description}", markup=False)
     quiet = not sys.stderr.isatty()
     with Progress(*shown, console=Console(stderr=True), transient=True, disable=quiet) as steps:
         task = steps.add_task("", total=n_steps, completed=-1)
         yield lambda step, total=n_steps: steps.update(
-            task, description=step, total=total, advance=1
+            task, description=printable(step), total=total, advance=1
         )
 
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from separatrix.cli import TO_END, Refusal, answering
+from separatrix.cli import TO_END, Refusal, answering, printable
+from separatrix.report.staging import staged
 
 __all__ = ["Outputs", "write_labels"]
 
@@ -27,13 +28,13 @@ class Outputs:
     Paths that cannot be written, or that are one of the `sources`, are refused on entry, before
     any work. "-" is standard output. This and what else is no plain file, such as a pipe or a
     device, is written to before the files are moved. If the work ends by an error or an
-    interrupt, no trace of it remains.
+    interrupt, no trace of it remains; if it is killed, the next one removes what it left.
     """
 
     def __init__(self, *sources, **paths):
         self._sources = sources
         self._paths = {kind: path for kind, path in paths.items() if path}
-        self._staged: dict[str, str] = {}
+        self._staged: dict[str, str] = {}  # files in the making
         self._cleanup = ExitStack()
 
     def __getitem__(self, kind):
@@ -41,7 +42,6 @@ class Outputs:
         return self._staged.get(kind)
 
     def __enter__(self):
-        self._cleanup.callback(self._discard)
         try:
             for kind, path in self._paths.items():
                 self._check(kind, path)
@@ -81,13 +81,11 @@ class Outputs:
             raise Refusal(f"{path}: the {kind} cannot be written as {ending}; name it {known}")
 
     def _stage(self, kind, path):
-        place = _place(path)
-        beside = {} if _is_stream(path) else {"prefix": f".{place.stem}-", "dir": place.parent}
-        handle, self._staged[kind] = tempfile.mkstemp(Path(path).suffix.lower(), **beside)
-        os.close(handle)
-        if beside:
-            os.umask(mask := os.umask(0))
-            os.chmod(self._staged[kind], place.stat().st_mode if place.exists() else 0o666 & ~mask)
+        place = Path(tempfile.gettempdir(), "separatrix") if _is_stream(path) else _place(path)
+        folder = self._cleanup.enter_context(staged(place))
+        made = folder / f"{kind}{Path(path).suffix.lower()}"
+        made.touch()
+        self._staged[kind] = str(made)
 
     def _deliver(self):
         moves = {}
@@ -95,22 +93,20 @@ class Outputs:
             with open(self._staged[kind], "r+b") as file:
                 os.fsync(file.fileno())
                 if not _is_stream(path):
-                    moves[self._staged[kind]] = _place(path)
+                    moves[self._staged[kind]] = place = _place(path)
+                    if place.exists():
+                        os.chmod(self._staged[kind], place.stat().st_mode)
                     continue
                 target = 1 if path == "-" else path
                 # a reader that has seen enough is no error
                 with suppress(BrokenPipeError), open(target, "wb", closefd=target != 1) as stream:
-                    shutil.copyfileobj(file, stream)
+                    _pour(file, stream)
         waiting: list[int] = []
         with answering(lambda number, frame: waiting.append(number), *TO_END):
             for staged, place in moves.items():
                 os.replace(staged, place)
         for number in waiting:
             signal.raise_signal(number)
-
-    def _discard(self):
-        for staged in self._staged.values():
-            Path(staged).unlink(missing_ok=True)
 
 
 def _place(path):
@@ -121,6 +117,16 @@ def _place(path):
 def _is_stream(path):
     """Whether this is written to as it is, and not replaced by another file."""
     return path == "-" or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def _pour(file, stream):
+    """Copy a file to a stream; what a terminal would obey is escaped there."""
+    if not stream.isatty():
+        shutil.copyfileobj(file, stream)
+        return
+    for line in file:
+        cells = line.decode(errors="surrogateescape").rstrip("\n").split("\t")
+        stream.write(("\t".join(map(printable, cells)) + "\n").encode())
 
 
 def _is_same(path, source):

@@ -22,7 +22,6 @@ from separatrix.estimators.parameters import (
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
 from separatrix.models.starts import (
     SampledProblem,
-    check_init,
     drawn_rows,
     labels_of_start,
     solve_from_start,
@@ -117,6 +116,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Half the squared norm of the normals plus C times the sum of the losses: smaller is better.
+        It is nan for one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. It never rises.
     gap_ : float
@@ -125,9 +125,9 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     n_planes_ : int
         Cutting planes that the last fit of the machine took.
     C_ : float
-        Weight of the sum of the losses that was used.
+        Weight of the sum of the losses that was used; nan if none was.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -213,7 +213,6 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         self.random_state = random_state
 
     def _problem(self, X, sample_weight, links, progress, rng):
-        check_init(self.init, X, sample_weight, self.n_clusters)
         features, kernel, feature_map = Kernel.of(self).features(
             X, sample_weight, n_components=self.n_components, rng=rng
         )
@@ -274,7 +273,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         gap = machine.violation * C * problem.weight / max(machine.objective, TINY)
         return {"gap_": gap, "n_planes_": machine.n_planes, "C_": C}
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"gap_": 0.0, "n_planes_": 0, "C_": np.nan}
 
 

@@ -13,6 +13,9 @@ from separatrix.solvers.label_programs import GeneralizedProgram
 
 __all__ = ["GeneralizedMarginClustering", "generalized_kernel", "relax_generalized_margin"]
 
+# Least and, inverted, most of what the penalty of a sum counts beside the values of a kernel.
+SMALLEST = 1e-10
+
 
 class GeneralizedMarginClustering(SemidefiniteClustering):
     """Two clusters of widest margin, by a small convex program, with a certified optimum.
@@ -67,14 +70,15 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Optimum of the program, from above. The mean over all splits for more than two clusters.
+        Optimum of the program, from above. The mean over all splits for more than two clusters. It
+        is nan for one cluster, or for fewer distinct samples than clusters.
     gap_ : float
         Proven largest distance from the optimum of the problem solved, as a share of its
         objective. The largest of all splits.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -165,7 +169,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     def _rule(self, K, response):
         # values are those of the centred kernel, plus what little the penalty leaves of their sum
         multipliers = response - response.mean()
-        left = response.sum() / (self.sum_penalty * len(K) ** 2)
+        left = response.sum() * freedom_of_sum(K, self.sum_penalty)
         return multipliers, left - (K @ multipliers).mean(), True
 
 
@@ -179,7 +183,17 @@ def generalized_kernel(K, sum_penalty):
     """
     n = len(K)
     lifted = K + np.trace(K) / n**2 * np.eye(n)
-    return double_centred(lifted) + 1 / (sum_penalty * n**2)
+    return double_centred(lifted) + freedom_of_sum(K, sum_penalty)
+
+
+def freedom_of_sum(K, sum_penalty):
+    """What the penalty of their sum adds to products of values.
+
+    Next to the kernel's own values it is neither so large nor so small that rounding swallows one
+    of the two: beyond that, penalties are as good as none, or as infinite ones.
+    """
+    size = float(np.trace(K)) / len(K)
+    return min(max(1 / (sum_penalty * len(K) ** 2), SMALLEST * size), size / SMALLEST)
 
 
 def relax_generalized_margin(G, *, C, tol=1e-6, max_steps=100, progress=None):

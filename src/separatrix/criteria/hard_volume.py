@@ -1,7 +1,5 @@
 """Maximum volume clustering with hard labels: a semidefinite program, with a certified optimum."""
 
-from dataclasses import replace
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigvalsh
@@ -18,9 +16,9 @@ from separatrix.estimators.parameters import (
     POSITIVE,
 )
 from separatrix.labels.sizes import balanced_threshold
-from separatrix.models.graph_responses import GraphProblem, HardSides
-from separatrix.result import Labelling, Progress, SolverResult, Status
-from separatrix.similarity.quadratic_forms import ONE_THREAD_ROWS, form_of
+from separatrix.models.graph_responses import GraphProblem, HardSides, signs_of
+from separatrix.result import Progress, SolverResult, Status
+from separatrix.similarity.quadratic_forms import ONE_THREAD_ROWS
 from separatrix.solvers.bisection import bisect, normalized_cut
 from separatrix.solvers.interior_point import optimize_program
 from separatrix.solvers.label_programs import (
@@ -100,14 +98,18 @@ class HardMaximumVolumeClustering(GraphClustering):
         Cluster of each sample, the largest cluster first.
     response_ : ndarray of shape (n_samples,) or (n_samples, n_clusters)
         Scores, `decision_function` of the training data: for two clusters positive in cluster 1,
-        otherwise largest in the sample's own cluster.
-    affinity_matrix_ : ndarray or CSR of shape (n_samples, n_samples)
-        Similarities.
-    reg_ : float
-        Weight of the regularisation that was used. That of the first split for more than two
+        otherwise largest in the sample's own cluster, and minus infinity for a cluster that was
+        never split off.
+    affinity_matrix_ : ndarray or CSR of shape (n_distinct, n_distinct)
+        Similarities of the distinct samples, in the order in which they come first, and summed
+        over equal ones; not there for one cluster, or where there are fewer distinct samples than
         clusters.
+    reg_ : float
+        Weight of the regularisation that was used; nan if none was. That of the first split for
+        more than two clusters.
     objective_ : float
-        Optimum of the program, from above. The mean over all splits for more than two clusters.
+        Optimum of the program, from above. The mean over all splits for more than two clusters. It
+        is nan for one cluster, or for fewer distinct samples than clusters.
     gap_ : float
         Proven largest distance from the optimum of the problem solved, as a share of its
         objective. The largest of all splits.
@@ -115,11 +117,12 @@ class HardMaximumVolumeClustering(GraphClustering):
         Length of the sizes of all responses, the least of all splits. Where it is one, the
         program's optimum is that of the paper's problem (13); where it is less, for a large `reg`
         or a `max_response` below 1 / sqrt(n), the problem solved is tighter (see
-        `relax_hard_volume`).
+        `relax_hard_volume`). It is nan for one cluster, or for fewer distinct samples than
+        clusters.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -206,10 +209,8 @@ class HardMaximumVolumeClustering(GraphClustering):
     def _problem(self, X, sample_weight, links, progress, rng):
         check_size(X.shape[0])
         check_fits_memory(X.shape[0], remedy="use MaximumVolumeClustering")
-        graph = similarities_of(self, X)
         # other matrices than the similarities would part similar samples
-        form = form_of(graph.W, "similarity", graph.own)
-        return GraphProblem(X=X, graph=graph, form=form, joins_twins=True)
+        return GraphProblem.of(similarities_of(self, X), "similarity")
 
     def _n_tasks(self):
         return self.max_steps if self.n_clusters == 2 else None
@@ -221,19 +222,17 @@ class HardMaximumVolumeClustering(GraphClustering):
             return run(part, task, rng)
 
         if self.n_clusters == 2:
-            result = split(problem, progress)
-        else:
-            result = bisect(
-                problem, split, self.n_clusters, progress=progress, rng=rng, cost=normalized_cut
-            )
-        labels = problem.labels_of(result.model)
-        return replace(result, labelling=Labelling(labels, self.n_clusters))
+            return split(problem, progress)
+        return bisect(
+            problem, split, self.n_clusters, progress=progress, rng=rng, cost=normalized_cut
+        )
 
     def _solve_two(self, problem, progress, rng):
         """Two clusters of the samples of a problem; the details are gap and length of alpha."""
-        # 1) relaxed labels
+        # 1) relaxed labels, of each of several equal samples
         form = problem.form
-        Q = form.Q.toarray() if sp.issparse(form.Q) else form.Q
+        Q = form.expanded(form.place).Q
+        Q = Q.toarray() if sp.issparse(Q) else Q
         values = eigvalsh(Q)
         reg = self.reg if self.reg != "auto" else RHO * len(Q) ** 0.5 / values[-1]
         relaxation = relax_hard_volume(
@@ -251,13 +250,14 @@ class HardMaximumVolumeClustering(GraphClustering):
             relaxation.M,
             G,
             C=self.max_response,
-            signs_of=self._signs,
+            signs_of=lambda scores: self._signs(_of_nodes(form, scores), form.counts)[form.place],
             n_draws=self.n_roundings,
             rng=rng,
         )
-        rule = HardSides(form, G @ responses, float(reg), responses)
+        weights = form.roots * _of_nodes(form, responses)
+        rule = HardSides(form, _of_nodes(form, G @ responses), float(reg), weights)
         status = status_of(relaxation, self.gap_tol)
-        if abs(np.where(rule.h > 0, 1, -1).sum()) > label_bound(self.balance, len(Q)):
+        if abs(signs_of(rule.h)[form.place].sum()) > label_bound(self.balance, len(Q)):
             status = Status.UNBALANCED
         return SolverResult.of_responses(
             rule,
@@ -265,11 +265,14 @@ class HardMaximumVolumeClustering(GraphClustering):
             history=relaxation.history,
             status=status,
             details=[(relaxation.gap, np.linalg.norm(relaxation.x[: len(Q)]))],
+            counts=form.counts,
         )
 
-    def _signs(self, scores):
-        balance = label_bound(self.balance, len(scores)) / len(scores)
-        cut = balanced_threshold(scores, loss="square", balance=balance)
+    def _signs(self, scores, counts):
+        """Signs of nodes by their scores, in balance."""
+        n_samples = len(scores) if counts is None else counts.sum()
+        balance = label_bound(self.balance, n_samples) / n_samples
+        cut = balanced_threshold(scores, counts, loss="square", balance=balance)
         return np.where(scores > cut.threshold, 1.0, -1.0)
 
     def _attributes(self, problem, result, order):
@@ -279,8 +282,15 @@ class HardMaximumVolumeClustering(GraphClustering):
             "alpha_length_": float(min(lengths, default=np.nan)),
         }
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"gap_": 0.0, "alpha_length_": np.nan}
+
+
+def _of_nodes(form, values):
+    """Mean values of the samples of each node, from values in the order of the nodes."""
+    if form.counts is None:
+        return values
+    return np.bincount(form.place, values) / form.counts
 
 
 # --- the program --------------------------------------------------------------------------------

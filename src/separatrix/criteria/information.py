@@ -1,7 +1,6 @@
 """Information maximisation: clusters that a softmax classifier is sure of and keeps apart."""
 
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,10 +8,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.utils import ClassifierTags
 
-from separatrix._sklearn import Interval, StrOptions, is_dask, namespace_of, one_blas_thread
+from separatrix._sklearn import StrOptions, is_dask, namespace_of, one_blas_thread
 from separatrix.data.moments import Units, total_moments
 from separatrix.estimators.means import MeansClustering, features_for_means
-from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, NONNEGATIVE
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.solvers.information_maximization import CentredRows, objective_of
@@ -95,11 +94,12 @@ class InformationMaximizationClustering(MeansClustering):
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Mean divergence or distance less the penalty: larger is better. Information is in nats,
-        distances are in standard deviations of a feature.
+        distances are in standard deviations of a feature. It is nan for one cluster, or for fewer
+        distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. It never falls.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -155,7 +155,7 @@ class InformationMaximizationClustering(MeansClustering):
         **N_COMPONENTS,
         "objective": [StrOptions({"information", "mmd", "wasserstein"})],
         "comparison": [StrOptions({"one-vs-all", "one-vs-one"})],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": NONNEGATIVE,
     }
     _maximizes = True
 

@@ -111,15 +111,16 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         closed form; residuals are the targets, 1 in the own cluster and -1 elsewhere, less these.
         For two clusters that of cluster 1.
     objective_ : float
-        Sum of squared errors and weighted norms over the classifiers: smaller is better.
+        Sum of squared errors and weighted norms over the classifiers: smaller is better. It is nan
+        for one cluster, or for fewer distinct samples than clusters.
     objectives_ : ndarray of shape (n_starts,)
         Objective of each start.
     history_ : list of float
         Objective at each iteration. An iteration is a start; the objective is the lowest so far.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     reg_ : float
-        Weight of the regularisation that was used.
+        Weight of the regularisation that was used; nan if none was.
     n_moves_ : int
         Samples moved from the best start.
     n_iter_ : int
@@ -297,7 +298,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
             "leave_one_out_scores_": scores[:, 1] if self.n_clusters == 2 else scores,
         }
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"reg_": np.nan, "n_moves_": 0, "objectives_": np.array([])}
 
 

@@ -26,7 +26,7 @@ from separatrix.estimators.parameters import (
 )
 from separatrix.labels.sizes import check_halves
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
-from separatrix.models.starts import check_init, drawn_rows, labels_of_start, solve_from_start
+from separatrix.models.starts import drawn_rows, labels_of_start, solve_from_start
 from separatrix.result import SolverResult, Status
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.bisection import bisect
@@ -130,11 +130,12 @@ class MaximumMarginClustering(BoundaryClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Half the squared norm of the normals plus C times the losses: smaller is better.
+        Half the squared norm of the normals plus C times the losses: smaller is better. It is nan
+        for one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. It belongs to the C of that iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -279,7 +280,6 @@ class MaximumMarginClustering(BoundaryClustering):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
         self._check_balance(X, sample_weight)
-        check_init(self.init, X, sample_weight, self.n_clusters)
         if self._bisects and (links is not None or not isinstance(self.init, str)):
             what = "init as labels needs" if links is None else "links need"
             raise ValueError(

@@ -82,9 +82,11 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Objective of the machines of the labels: smaller is better.
+        Objective of the machines of the labels: smaller is better. It is nan for one cluster, or
+        for fewer distinct samples than clusters.
     lower_bound_ : float
-        Objective of the mix: no labelling among those generated has a smaller one.
+        Objective of the mix: no labelling among those generated has a smaller one. It is nan for
+        one cluster, or for fewer distinct samples than clusters.
     gap_ : float
         Proven largest distance from the optimum of the problem solved, as a share of its
         objective. That problem is the best mix of the generated labellings.
@@ -99,9 +101,9 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     history_ : list of float
         Objective at each iteration. An iteration is a round; the objective is that of the mix.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     C_ : float
-        Weight of the sum of the losses that was used.
+        Weight of the sum of the losses that was used; nan if none was.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int

@@ -68,14 +68,15 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     objective_ : float
         Optimum of the program, from above. Less the certified gap it bounds, from below, twice the
         objective of a machine without intercept for any labels in balance. The mean over all
-        splits for more than two clusters.
+        splits for more than two clusters. It is nan for one cluster, or for fewer distinct samples
+        than clusters.
     gap_ : float
         Proven largest distance from the optimum of the problem solved, as a share of its
         objective. The largest of all splits.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int

@@ -1,23 +1,27 @@
 """Maximin separation probability clustering: the labelling a minimax machine separates best."""
 
-from numbers import Real
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from separatrix._sklearn import Interval, StrOptions, like, one_blas_thread, to_numpy
+from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
 from separatrix.data.rows import join_rows, map_chunks
 from separatrix.estimators.base import (
     BoundaryClustering,
     best_of_starts,
     fit_with_weights_and_links,
 )
-from separatrix.estimators.parameters import KERNEL, N_CLUSTERS, N_COMPONENTS, RESTARTS
+from separatrix.estimators.parameters import (
+    KERNEL,
+    N_CLUSTERS,
+    N_COMPONENTS,
+    NONNEGATIVE,
+    RESTARTS,
+)
 from separatrix.labels.sizes import lower_bound_cut
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code, pairwise_code
-from separatrix.models.starts import check_init, solve_from_start
+from separatrix.models.starts import solve_from_start
 from separatrix.result import SolverResult, Status
 from separatrix.solvers.bisection import bisect
 from separatrix.solvers.minimax import (
@@ -95,9 +99,10 @@ class MaximinSeparationClustering(BoundaryClustering):
         Cluster of each sample, the largest cluster first. `predict` of the training data, except
         where links bind.
     separation_probability_ : float
-        Minimum separation probability of the labelling, of its worst pair of clusters.
+        Minimum separation probability of the labelling, of its worst pair of clusters. It is nan
+        if there is no pair, or for fewer distinct samples than clusters.
     pairwise_separation_ : array of shape (n_clusters, n_clusters)
-        The same for each pair; nan on the diagonal.
+        The same for each pair; nan on the diagonal, and where a cluster has no samples.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
@@ -106,11 +111,12 @@ class MaximinSeparationClustering(BoundaryClustering):
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Kappa, the distance between means over the sum of standard deviations, averaged over the
-        boundaries; for `solver="gep"` its lower bound.
+        boundaries; for `solver="gep"` its lower bound. It is nan for one cluster, or for fewer
+        distinct samples than clusters.
     history_ : list of float
         Objective at each iteration.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -162,7 +168,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         **N_COMPONENTS,
         **RESTARTS,
         "solver": [StrOptions({"mpm", "gep", "eig"})],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": NONNEGATIVE,
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
     }
@@ -209,13 +215,12 @@ class MaximinSeparationClustering(BoundaryClustering):
                 "links need multiway='pairwise' or 'one-vs-rest', with solver='mpm' or 'gep': a "
                 f"bisection of n_clusters={self.n_clusters} clusters does not keep them."
             )
-        if not isinstance(self.init, str) and self.solver != "eig":
-            if multiway == "bisection" and self.n_clusters > 2:
-                raise ValueError(
-                    "init as labels needs multiway='pairwise' or 'one-vs-rest': a bisection of "
-                    f"n_clusters={self.n_clusters} clusters finds its own starts."
-                )
-            check_init(self.init, X, sample_weight, self.n_clusters)
+        takes_labels = not isinstance(self.init, str) and self.solver != "eig"
+        if takes_labels and multiway == "bisection" and self.n_clusters > 2:
+            raise ValueError(
+                "init as labels needs multiway='pairwise' or 'one-vs-rest': a bisection of "
+                f"n_clusters={self.n_clusters} clusters finds its own starts."
+            )
         return moment_problem(self, X, sample_weight, rng, links=links)
 
     def _resolved_multiway(self):
@@ -292,9 +297,9 @@ class MaximinSeparationClustering(BoundaryClustering):
             "separation_probability_": float(pairs.min()) if pairs.size else np.nan,
         }
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {
-            "pairwise_separation_": np.full((1, 1), np.nan),
+            "pairwise_separation_": np.full((self.n_clusters, self.n_clusters), np.nan),
             "separation_probability_": np.nan,
         }
 
@@ -391,14 +396,16 @@ def solve_eigenvector(problem, *, progress):
     for _ in iterations:
         boundaries = eigenvector_boundary(problem)
         partition.assign(problem.rule(boundaries))
-        kappa = minimax_between(Sides.of(problem, partition, boundaries.code[0])).kappa
+        empty, kappa = partition.empty.any(), 0.0
+        if not empty:
+            kappa = minimax_between(Sides.of(problem, partition, boundaries.code[0])).kappa
         iterations.record(kappa, boundaries)
     return SolverResult(
         partition,
         boundaries,
         objective=kappa,
         history=iterations.history,
-        status=Status.CONVERGED,
+        status=Status.DEGENERATE if empty else Status.CONVERGED,
         keeps_labels=problem.links is not None,
     )
 
@@ -422,6 +429,8 @@ def lower_bound_step(sides, start=None):
     eigenvector is the solution of a linear system.
     """
     problem, difference = sides.problem, sides.difference
+    if not sides.units.active.any():  # samples of both sides are all equal
+        return Step(np.zeros(len(difference)), 0.0, 0.0)
     if not difference.any():  # equal means: any direction is as good, as for the minimax machine
         difference = sides.units.active.astype(np.float64)
     if problem.total.diagonal:

@@ -11,7 +11,7 @@ from separatrix._sklearn import Interval, StrOptions, one_blas_thread
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import GraphClustering, similarities_of
 from separatrix.estimators.parameters import GRAPH, N_CLUSTERS, POSITIVE, UPDATES
-from separatrix.models.graph_responses import GraphProblem, TwoSided, signs_of
+from separatrix.models.graph_responses import GraphModel, GraphProblem, TwoSided, signs_of
 from separatrix.result import Progress, SolverResult, Status
 from separatrix.similarity.graphs import GivenGraph
 from separatrix.similarity.kernels import double_centred
@@ -21,7 +21,6 @@ from separatrix.similarity.quadratic_forms import (
     MATRICES,
     ONE_THREAD_ROWS,
     LowSpectrum,
-    form_of,
     resolved_rho,
 )
 from separatrix.solvers.bisection import bisect, normalized_cut
@@ -111,18 +110,22 @@ class MaximumVolumeClustering(GraphClustering):
         Cluster of each sample, the largest cluster first.
     response_ : ndarray of shape (n_samples,) or (n_samples, n_clusters)
         Soft responses, `decision_function` of the training data: for two clusters positive in
-        cluster 1, otherwise largest in the sample's own cluster.
-    affinity_matrix_ : ndarray or CSR of shape (n_samples, n_samples)
-        Similarities; not there for a precomputed matrix.
+        cluster 1, otherwise largest in the sample's own cluster, and minus infinity for a cluster
+        that was never split off.
+    affinity_matrix_ : ndarray or CSR of shape (n_distinct, n_distinct)
+        Similarities of the distinct samples, in the order in which they come first, and summed
+        over equal ones; not there for a precomputed matrix, for one cluster, or where there are
+        fewer distinct samples than clusters.
     reg_ : float
-        Weight of the regularisation that was used.
+        Weight of the regularisation that was used; nan if none was.
     objective_ : float
-        ``-2 * abs(h).sum() + reg_ * h @ Q @ h`` for two clusters: smaller is better.
+        ``-2 * abs(h).sum() + reg_ * h @ Q @ h`` for two clusters: smaller is better. It is nan for
+        one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. The objective is the best of all starts, which go on side by
         side; for `solver="sqp"`, and for several clusters at once, an iteration is a start.
     gamma_ : float
-        Kernel coefficient that was used; nan for kernels without one.
+        Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     n_features_in_ : int
@@ -222,9 +225,8 @@ class MaximumVolumeClustering(GraphClustering):
         stability : separatrix.stability.Stability
             Prints as plain sentences.
         """
-        check_is_fitted(self)
-        self._check_two_clusters("stability")
-        return finite_sample_stability(self._model.rule.form.Q, self.response_)
+        rule = self._two_sided("stability")
+        return finite_sample_stability(rule.form.Q, rule.h)
 
     def error_bound(self, y_known, known, *, delta=0.05, margin=1.0):
         """Bound on the distance to the true partition, from some labels: Theorem 19 of the paper.
@@ -246,10 +248,8 @@ class MaximumVolumeClustering(GraphClustering):
         bound : separatrix.stability.ErrorBound
             All terms, their sum, and whether it says anything.
         """
-        check_is_fitted(self)
-        self._check_two_clusters("error_bound")
-        model = self._model.rule
-        Q, eigenvalues = model.form.Q, None
+        model = self._two_sided("error_bound")
+        Q, eigenvalues = model.form.expanded(self._model.graph.place).Q, None
         if sp.issparse(Q):
             Q = Q.toarray() if Q.shape[0] <= DENSE_SAMPLES else None
         if Q is not None:
@@ -269,11 +269,16 @@ class MaximumVolumeClustering(GraphClustering):
             margin=margin,
         )
 
-    def _check_two_clusters(self, method):
+    def _two_sided(self, method):
+        """The rule of two clusters, which `method` is about."""
+        check_is_fitted(self)
         if self.n_clusters != 2:
             raise ValueError(
                 f"{method} is defined for n_clusters=2, this estimator has {self.n_clusters}."
             )
+        if not isinstance(self._model, GraphModel):
+            raise ValueError(f"{method} needs 2 distinct samples, but X of the fit had 1.")
+        return self._model.rule
 
     def _problem(self, X, sample_weight, links, progress, rng):
         resolved_rho(self.reg)
@@ -285,7 +290,7 @@ class MaximumVolumeClustering(GraphClustering):
             )
         given = self.matrix == "precomputed"
         graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X)
-        return GraphProblem(X=X, graph=graph, form=form_of(graph.W, self.matrix, graph.own))
+        return GraphProblem.of(graph, self.matrix)
 
     def _resolved_multiway(self):
         if self.multiway == "auto":
@@ -298,7 +303,7 @@ class MaximumVolumeClustering(GraphClustering):
         return self.multiway
 
     def _solve(self, problem, progress, rng):
-        small = problem.form.n_samples <= ONE_THREAD_ROWS
+        small = problem.form.n_nodes <= ONE_THREAD_ROWS
         solve = one_blas_thread(self._solve_graph) if small else self._solve_graph
         return solve(problem, progress, rng)
 
@@ -338,7 +343,7 @@ class MaximumVolumeClustering(GraphClustering):
         if self.solver == "sqp":
             return solve_sqp(
                 responder,
-                starts_near_second(responder.free),
+                starts_near_second(responder.free, form),
                 reg=reg,
                 max_iter=self.max_iter,
                 progress=progress,
@@ -351,7 +356,7 @@ class MaximumVolumeClustering(GraphClustering):
             tol=self.tol,
             progress=progress,
             # from a coarse answer the last samples would creep for long, for next to nothing
-            stall=self.tol if form.n_samples > COARSE_NODES else 0.0,
+            stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
         )
 
     def _n_tasks(self):
@@ -458,7 +463,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     -------
     result : SolverResult
     """
-    n_samples, n_starts = signs.shape
+    form, n_starts = responder.form, signs.shape[1]
     signs, h = signs.copy(), np.empty_like(signs)
     eta, omega = np.empty(n_starts), np.empty(n_starts)
     objectives = np.full(n_starts, np.inf)
@@ -476,7 +481,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
         eta[improved], omega[improved] = found.eta[better], found.omega[better]
         # 2) signs of the responses; starts whose signs stay are done
         new = signs_of(found.h)
-        moved = better & ((new != signs[:, moving]).sum(axis=0) > tol * n_samples)
+        moved = better & (_n_changed(form, new != signs[:, moving]) > tol * form.n_samples)
         signs[:, moving] = new
         moving = moving[moved]
         if n_starts > 1:
@@ -492,10 +497,19 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     status = iterations.status
     if status is Status.MAX_ITER and best not in moving:
         status = Status.CONVERGED
-    model = TwoSided(responder.form, h[:, best], reg, eta[best], omega[best])
+    model = TwoSided(form, h[:, best], reg, eta[best], omega[best])
     return SolverResult.of_responses(
-        model, objective=float(objectives[best]), history=iterations.history, status=status
+        model,
+        objective=float(objectives[best]),
+        history=iterations.history,
+        status=status,
+        counts=form.counts,
     )
+
+
+def _n_changed(form, changed):
+    """Numbers of samples whose signs changed; every node of a coarse graph counts as one."""
+    return form.roots**2 @ changed if len(changed) == form.n_nodes else changed.sum(axis=0)
 
 
 def has_stalled(history, share):

@@ -2,25 +2,34 @@
 
 import dask
 import numpy as np
-from sklearn.utils import assert_all_finite
+
+from separatrix.data.gate import check_block
 
 
-def validate_dask(X):
-    """Return `X` as a two-dimensional float dask array of known size, one block per row range."""
+def empty_like(X):
+    """The names of the columns of `X`, as a frame or an array without rows."""
+    if not hasattr(X, "columns"):
+        return np.empty((0, *X.shape[1:]))
+    from pandas import DataFrame
+
+    return DataFrame(columns=X.columns)
+
+
+def float_blocks(X, name):
+    """`X` as a float dask array of known size, one block per row range if it has columns."""
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array(lengths=True)
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D dask array of shape {X.shape} as X instead; "
-            "reshape it to (n_samples, n_features)."
-        )
+    elif not hasattr(X, "to_delayed"):  # an array of xarray that holds a dask array
+        X = X.data
     if X.dtype.kind not in "fiub":
-        raise ValueError(f"X must be numeric, got a dask array of dtype {X.dtype}.")
+        raise ValueError(
+            f"{name} must be numeric, but its dask array holds {X.dtype}; use astype."
+        )
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
     if any(np.isnan(size) for size in X.shape):
         X = X.compute_chunk_sizes()
-    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    return X.rechunk({1: -1}) if X.ndim == 2 and X.numblocks[1] > 1 else X
 
 
 def _row_bounds(X):
@@ -46,9 +55,9 @@ def map_blocks(function, X, *row_arrays, **shared):
 def lazy_rows(function, X, *, n_columns, dtype):
     """Dask array of ``function(block)`` per row block; `n_columns` is None for a vector."""
     shape = {"drop_axis": 1} if n_columns is None else {"chunks": (X.chunks[0], (n_columns,))}
-    return X.map_blocks(_of_finite_block, function=function, dtype=dtype, **shape)
+    return X.map_blocks(_of_checked_block, function=function, dtype=dtype, **shape)
 
 
-def _of_finite_block(block, *, function):
-    assert_all_finite(block, input_name="X")
+def _of_checked_block(block, *, function):
+    check_block(block)
     return function(block)

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.decomposition import PCA
 
-__all__ = ["LARGEST_FRAMED", "Frame", "check_range"]
+__all__ = ["Frame"]
 
 # Principal components that stand for more features than this.
 MAX_FEATURES = 50
-# Values whose distances, before they are brought to the unit of their spread, are finite.
-LARGEST_FRAMED = 1e300
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,3 @@ class Frame:
         """Samples in this frame."""
         placed = (X - self.mean) / self.scale
         return placed if self.axes is None else placed @ self.axes
-
-
-def check_range(X, most):
-    """Refuse values that are too large to compute with."""
-    largest = float(np.abs(X).max())
-    if largest > most:
-        raise ValueError(
-            f"X has values up to {largest:.3g}, too large to compute with; scale X down to "
-            f"{most:g} or less."
-        )

@@ -192,8 +192,10 @@ class Units:
         constant = variance <= rounding * moments.mean**2 + (rounding * mean) ** 2
         scale = np.where(constant, np.inf, np.sqrt(variance))
         if isotropic and not constant.all():
-            sigma = variance if moments.diagonal else moments.covariance
-            scale = np.full_like(scale, np.sqrt((sigma**2).sum() / variance.sum()))
+            largest = variance.max()  # whose square may be no number
+            sigma = (variance if moments.diagonal else moments.covariance) / largest
+            ratio = (sigma**2).sum() / (variance / largest).sum()
+            scale = np.full_like(scale, np.sqrt(largest) * np.sqrt(ratio))
         return cls(mean, scale)
 
     @property

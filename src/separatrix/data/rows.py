@@ -9,16 +9,8 @@ import os
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
 
-from separatrix._sklearn import (
-    check_sample_weight,
-    is_dask,
-    like,
-    namespace_of,
-    supported_floats,
-    to_numpy,
-)
+from separatrix._sklearn import is_dask, like, namespace_of, to_numpy
 
 # Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
 # count: a product with a vector makes one number per row, and cutting it finer only makes the
@@ -192,50 +184,3 @@ def check_fits_memory(n_samples, *, remedy, n_matrices=2):
             f"{n_matrices} matrices of all pairs of {n_samples} samples need "
             f"{needed / 1e9:.3g} GB, but this machine has {memory / 1e9:.3g} GB; {remedy}."
         )
-
-
-# --- rows at the door ---------------------------------------------------------------------------
-
-
-def check_samples(estimator, X, *, reset, dtype=None):
-    """Samples as an array that solvers can take."""
-    if not is_dask(X):
-        try:
-            return validate_data(
-                estimator,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=supported_floats(X) if dtype is None else dtype,
-            )
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                f"X must be numeric: {error}. Encode text columns as numbers first."
-            ) from error
-    from separatrix.data.dask_arrays import validate_dask
-
-    X = validate_dask(X)
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-        vars(estimator).pop("feature_names_in_", None)
-    elif X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-    return X
-
-
-def check_weights(X, sample_weight):
-    """Weights as an array beside the rows of `X`, or None."""
-    if sample_weight is None:
-        return None
-    if is_dask(sample_weight):
-        sample_weight = sample_weight.compute()
-    rows = np.empty((X.shape[0], 0))  # only its length is looked at
-    weights = check_sample_weight(
-        to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
-    )
-    return beside(weights, X)

@@ -10,23 +10,26 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import (
     check_same_namespace,
     fit_context,
     is_dask,
     namespace_of,
+    python_scalar,
     refuse_dask,
     to_numpy,
 )
-from separatrix.data.rows import beside, check_samples, check_weights
+from separatrix.data.distinct import few_distinct_rows
+from separatrix.data.gate import FLOATS, check_samples, check_weights
+from separatrix.data.rows import beside, map_rows, rows_at
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.labels.links import links_of
 from separatrix.models.boundaries import Boundaries
+from separatrix.models.starts import check_init
 from separatrix.result import (
     Labelling,
-    Model,
     ObservedProgress,
     Problem,
     SolverResult,
@@ -48,10 +51,11 @@ def random_state_of(estimator):
 
 @contextmanager
 def kept_on_failure(estimator):
-    """A fit that fails leaves what was fitted before."""
+    """A fit that fails leaves what was fitted before; parameters are Python's own meanwhile."""
     before = _fitted(estimator)
     try:
-        yield
+        with _python_scalars(estimator):
+            yield
     except BaseException:
         for name in _fitted(estimator):
             delattr(estimator, name)
@@ -59,18 +63,33 @@ def kept_on_failure(estimator):
         raise
 
 
+@contextmanager
+def _python_scalars(estimator):
+    """Numbers of NumPy among the parameters as those of Python.
+
+    What is made of an int8 would overflow, and a float32 would lower the precision.
+    """
+    params = estimator.get_params(deep=False)
+    given = {name: value for name, value in params.items() if isinstance(value, np.generic)}
+    vars(estimator).update({name: python_scalar(value) for name, value in given.items()})
+    try:
+        yield
+    finally:
+        vars(estimator).update(given)
+
+
 def _fitted(estimator):
     """Attributes that a fit sets, by name."""
     return {
         name: value
         for name, value in vars(estimator).items()
-        if name == "_model" or (name.endswith("_") and not name.startswith("_"))
+        if name in ("_model", "_unit") or (name.endswith("_") and not name.startswith("_"))
     }
 
 
 def set_fitted(estimator, attributes):
     """Set fitted attributes, and remove those of an earlier fit."""
-    for name in set(_fitted(estimator)) - {"n_features_in_", "feature_names_in_"}:
+    for name in set(_fitted(estimator)) - {"n_features_in_", "feature_names_in_", "_unit"}:
         delattr(estimator, name)
     vars(estimator).update(attributes)
 
@@ -106,8 +125,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         """
         return {}
 
-    def _attributes_of_one_cluster(self):
-        """The same for one cluster, where there is nothing to solve."""
+    def _attributes_without_solution(self):
+        """The same where there is nothing to solve: for one cluster, or too few samples differ."""
         return {}
 
     def _n_tasks(self):
@@ -115,26 +134,30 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         return None
 
     @abstractmethod
-    def _one_cluster_model(self, X) -> Model:
-        """The model of all samples in one cluster."""
+    def _distinct_attributes(self, X, rows) -> dict[str, Any]:
+        """Fitted attributes of the model in which each of some rows is a cluster, by name."""
 
     @abstractmethod
     def _model_attributes(self, model, X) -> dict[str, Any]:
         """Fitted attributes of a model, by name."""
 
     def _resolved(self, problem):
-        """Values of shared parameters that were resolved, by name; None stands for one cluster."""
+        """Values of shared parameters that were resolved, by name; None if there is no problem."""
         return {}
 
     def _fit(self, X, sample_weight=None, links=None):
         """Find the clusters of validated samples."""
         self._check_n_samples(X, sample_weight)
+        if hasattr(self, "init"):
+            check_init(self.init, X, sample_weight, self.n_clusters)
         rng = random_state_of(self)
         context = self._init_callback_context(max_subtasks=self._n_tasks())
         progress = ObservedProgress(self, context, X)
-        if self.n_clusters == 1:
-            model, own = self._one_cluster_model(X), self._attributes_of_one_cluster()
-            labels = beside(np.zeros(X.shape[0], dtype=np.int8), X)
+        rows = self._clusters_known(X, sample_weight, links)
+        if rows is not None:
+            of_model, own = self._distinct_attributes(X, rows), self._attributes_without_solution()
+            model = of_model["_model"]
+            labels = map_rows(model.labels, X, width=max(X.shape[1], len(rows)))
             problem, rule = None, None
             result = SolverResult(Labelling(labels, 1), None, np.nan, [], Status.CONVERGED)
         else:
@@ -151,7 +174,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             # where a sample lies exactly on a boundary, the turn of its normal decides
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
-            model, own = problem.completed(rule), self._attributes(problem, result, order)
+            own = self._attributes(problem, result, order)
+            of_model = self._model_attributes(problem.completed(rule), X)
             self._warn(result.status, Labelling(labels, self.n_clusters, sample_weight))
         xp, _ = namespace_of(labels)
         own = {**self._resolved(problem), **own}
@@ -161,11 +185,31 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             "history_": list(result.history),
             "n_iter_": result.n_iter,
             **{name: _beside_samples(value, X) for name, value in own.items()},
-            **self._model_attributes(model, X),
+            **of_model,
         }
         set_fitted(self, fitted)
         progress.close(rule)
         return self
+
+    def _clusters_known(self, X, sample_weight, links):
+        """Rows that are a cluster each where nothing is to be solved, or None.
+
+        There is one for one cluster. If fewer samples are distinct than clusters asked for, as in
+        scikit-learn's KMeans, each of them is a cluster, unless links part equal ones.
+        """
+        if self.n_clusters == 1:
+            return rows_at(X, np.arange(1))
+        rows = few_distinct_rows(X, sample_weight, self.n_clusters) if links is None else None
+        if rows is not None:
+            samples = "sample" if len(rows) == 1 else "samples, each of which is a cluster"
+            warnings.warn(
+                f"Fewer clusters were found than n_clusters={self.n_clusters} asked for: X has "
+                f"{len(rows)} distinct {samples}. Ask for fewer clusters, or check that X holds "
+                "the features.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return rows
 
     def _warn(self, status, labelling):
         """Tell how the solver ended, and of clusters that the final labels lack."""
@@ -240,7 +284,7 @@ class BoundaryClustering(BaseClustering):
             Samples; the kernel matrix where that is precomputed.
         y : None
             Ignored.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
 
         Returns
@@ -283,8 +327,9 @@ class BoundaryClustering(BaseClustering):
         Returns
         -------
         scores : array of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
-            the largest wins. All zero for one cluster. Lazy for a dask array.
+            For two clusters one value, positive for cluster 1. Otherwise a column per cluster,
+            minus infinity for one that was never split off; the largest wins. All zero for one
+            cluster. Lazy for a dask array.
         """
         X = self._validate_new(X, "decision_function")
         return self._model.scores_of_rows(X)
@@ -299,8 +344,9 @@ class BoundaryClustering(BaseClustering):
     def _validate_X(self, X, *, reset):
         return check_samples(self, X, reset=reset)
 
-    def _one_cluster_model(self, X):
-        return Boundaries.of_one_cluster(X.shape[1])
+    def _distinct_attributes(self, X, rows):
+        Kernel.of(self).check_samples(X)
+        return Boundaries.of_distinct(rows).attributes(X)
 
     def _model_attributes(self, model, X):
         return model.attributes(X)
@@ -384,7 +430,7 @@ def fit_with_weights_and_links(
         Samples; the kernel matrix where that is precomputed.
     y : None
         Ignored.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
     must_link : array-like of int, default=None
         Samples that belong together: pairs of row indices, or one id per sample, equal ids
@@ -448,8 +494,9 @@ class GraphClustering(BaseClustering):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1. Otherwise a column per cluster;
-            the largest wins. All zero for one cluster.
+            For two clusters one value, positive for cluster 1. Otherwise a column per cluster,
+            minus infinity for one that was never split off; the largest wins. All zero for one
+            cluster.
         """
         check_is_fitted(self)
         return self._model.scores(self._validate_X(X, reset=False))
@@ -460,15 +507,16 @@ class GraphClustering(BaseClustering):
     def _resolved(self, problem):
         return {"gamma_": np.nan if problem is None else problem.graph.gamma}
 
-    def _one_cluster_model(self, X):
-        # graphs load numba, which clusterers by boundaries do without
-        from separatrix.models.graph_responses import GraphModel
+    def _distinct_attributes(self, X, rows):
+        # neighbours load numba, which clusterers by boundaries do without
+        from separatrix.models.nearest_samples import NearestSample
 
-        return GraphModel.of_one_cluster(X.shape[0])
+        model = NearestSample.of_distinct(rows)
+        return {"_model": model, "response_": model.scores(X), "reg_": np.nan}
 
     def _model_attributes(self, model, X):
         attributes = {"_model": model, "response_": model.responses, "reg_": model.rule.reg}
-        if model.graph is not None and not model.graph.is_matrix:
+        if not model.graph.is_matrix:
             attributes["affinity_matrix_"] = model.graph.W
         return attributes
 
@@ -489,8 +537,8 @@ def check_graph_samples(estimator, X, *, reset):
     """Samples, or their similarities, in memory."""
     refuse_dask(estimator, X, instead="MaximinSeparationClustering or MaximumMarginClustering")
     parameter = precomputed_parameter(estimator)
-    dtype = (np.float64, np.float32) if parameter is None else np.float64
-    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype)
+    dtype = FLOATS if parameter is None else np.float64
+    X = check_samples(estimator, X, reset=reset, dtype=dtype, scale_free=True)
     if reset and parameter is not None and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"{parameter}='precomputed' needs X to be a square matrix with a row and a column per "
@@ -515,12 +563,12 @@ def similarities_of(estimator, X, *, stacklevel=6):
 
 def graph_of(estimator, X):
     """Graph of similarities that the parameters of an estimator ask for."""
-    from separatrix.similarity.graphs import GivenGraph, similarity_graph
+    from separatrix.similarity.graphs import GivenGraph, distinct_graph
 
     if estimator.affinity == "precomputed":
         return GivenGraph.of_similarities(X)
     gamma = resolved_gamma(estimator.gamma, X, None) if estimator.affinity == "rbf" else None
-    found = similarity_graph(
+    return distinct_graph(
         X,
         affinity=estimator.affinity,
         graph=estimator.graph,
@@ -529,11 +577,3 @@ def graph_of(estimator, X):
         neighbors=estimator.neighbors,
         n_jobs=estimator.n_jobs,
     )
-    if found.known.are_equal:
-        wanted = getattr(estimator, "n_clusters", None)
-        parts = "classes" if wanted is None else f"n_clusters={wanted}"
-        raise ValueError(
-            f"X has 1 distinct sample of {X.shape[0]}, which no graph can part into {parts}; "
-            "check that X holds the features."
-        )
-    return found

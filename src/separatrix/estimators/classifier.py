@@ -2,12 +2,12 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import check_same_namespace, is_dask, namespace_of, to_numpy
-from separatrix.data.rows import check_samples
+from separatrix.data.gate import check_labels, check_length, check_samples, naming
 from separatrix.models.boundaries import Boundaries
 from separatrix.similarity.kernels import Kernel
 
@@ -74,17 +74,18 @@ def class_codes(estimator, X, y):
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    if is_dask(y):
-        y = y.compute()
-    y = column_or_1d(to_numpy(y), warn=True)
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    if y.shape[0] != X.shape[0]:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]}, "
-            f"y has {y.shape[0]}."
-        )
+    y = class_labels(X, y)
+    with naming("y"):
+        check_classification_targets(y)
     return np.unique(y, return_inverse=True)
+
+
+def class_labels(X, y):
+    """The class of each sample, as it is called."""
+    y = check_labels(y, "y", column=True)
+    assert_all_finite(y, input_name="y")
+    check_length("y", len(y), "X", X.shape[0])
+    return y
 
 
 def check_classes(estimator, classes, codes, weights):

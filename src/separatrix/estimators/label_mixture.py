@@ -150,7 +150,7 @@ class LabelMixtureClustering(BoundaryClustering):
             "sample_indices_": problem.sample_indices,
         }
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"C_": np.nan, "gap_": 0.0, "violation_": 0.0, "lower_bound_": np.nan}
 
 

@@ -11,7 +11,7 @@ from separatrix._sklearn import is_dask
 from separatrix.data.rows import physical_memory
 from separatrix.estimators.base import BoundaryClustering, best_of_starts
 from separatrix.estimators.parameters import INIT, N_CLUSTERS, RESTARTS
-from separatrix.models.starts import check_init, solve_from_start
+from separatrix.models.starts import solve_from_start
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.lloyd import solve_lloyd
 
@@ -33,10 +33,9 @@ class MeansClustering(BoundaryClustering):
 
     @abstractmethod
     def _means_problem(self, X, sample_weight, rng):
-        """The problem of samples, after `init` was checked."""
+        """The problem of samples."""
 
     def _problem(self, X, sample_weight, links, progress, rng):
-        check_init(self.init, X, sample_weight, self.n_clusters)
         return self._means_problem(X, sample_weight, rng)
 
     def _update(self, problem, start, progress):

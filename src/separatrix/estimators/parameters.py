@@ -4,13 +4,19 @@ from numbers import Integral, Real
 
 from separatrix._sklearn import Interval, StrOptions
 
-POSITIVE = [Interval(Real, 0, None, closed="neither")]
+# Weights beyond these would drown in the sums and squares that they are part of, or overflow them.
+POSITIVE = [Interval(Real, 1e-150, 1e150, closed="both")]
+NONNEGATIVE = [Interval(Real, 0, 1e150, closed="both")]
 COUNT = [Interval(Integral, 1, None, closed="left")]
 
 N_CLUSTERS = {"n_clusters": COUNT, "random_state": ["random_state"]}
 UPDATES = {"max_iter": COUNT, "tol": [Interval(Real, 0, 1, closed="left")]}
 RESTARTS = {"n_init": COUNT, **UPDATES}
-GAMMA = [StrOptions({"scale", "mean", "median"}), *POSITIVE, tuple]
+GAMMA = [
+    StrOptions({"scale", "mean", "median"}),
+    Interval(Real, 0, None, closed="neither"),
+    tuple,
+]
 KERNEL = {
     "kernel": [
         StrOptions(
@@ -22,6 +28,7 @@ KERNEL = {
     "degree": [Interval(Real, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
 }
+N_JOBS = {"n_jobs": [Interval(Integral, None, -1, closed="right"), *COUNT, None]}
 N_COMPONENTS = {"n_components": COUNT}
 INIT = {"init": [StrOptions({"k-means", "random"}), "array-like"]}
 BALANCE = {"balance": [Interval(Real, 0, 1, closed="left")]}
@@ -35,5 +42,5 @@ GRAPH = {
     "n_neighbors": COUNT,
     "gamma": GAMMA,
     "neighbors": [StrOptions({"exact", "approximate"})],
-    "n_jobs": [Integral, None],
+    **N_JOBS,
 }

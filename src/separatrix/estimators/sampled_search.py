@@ -1,12 +1,15 @@
 """Search on a kernel matrix: of all samples, or of some whose classifiers label the others."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import assert_all_finite
 
 from separatrix._sklearn import is_dask, like, to_numpy
+from separatrix.data.distinct import DistinctRows
 from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
 from separatrix.labels.sizes import balanced_offsets
@@ -143,11 +146,26 @@ class SearchProblem:
         return boundaries, Labelling(labels, boundaries.n_clusters)
 
     def _scores(self, boundaries):
-        """Scores of all samples, computed even if these are a dask array."""
+        """Scores of all samples, computed even if these are a dask array.
+
+        Equal samples of NumPy have equal ones, to the last digit: no offset may part them.
+        """
+        if self._distinct is not None:
+            distinct = self.X[self._distinct.first]
+            scores = map_rows(boundaries.scores, distinct, width=boundaries.width)
+            return scores[self._distinct.place]
         scores = map_rows(boundaries.scores, self.X, width=boundaries.width)
         if is_dask(self.X):  # other samples were checked at the door
             assert_all_finite(scores, input_name="X times the classifiers' weights")
         return scores
+
+    @cached_property
+    def _distinct(self):
+        """Which samples are equal; None if none are, or if they are not in memory."""
+        if not (isinstance(self.X, np.ndarray) or sp.issparse(self.X)):
+            return None
+        distinct = DistinctRows.of(self.X)
+        return None if distinct.are_all else distinct
 
     @property
     def keeps_labels(self):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from separatrix._sklearn import StrOptions, one_blas_thread, refuse_dask, to_numpy
-from separatrix.data.rows import check_samples, map_rows
+from separatrix.data.gate import check_samples
+from separatrix.data.rows import map_rows
 from separatrix.estimators.base import BoundaryClustering, fit_without_weights
 from separatrix.estimators.parameters import CERTIFIED, COUNT, KERNEL, N_CLUSTERS, POSITIVE
 from separatrix.models.boundaries import Boundaries, pairwise_code
@@ -125,7 +126,7 @@ class SemidefiniteClustering(BoundaryClustering):
     def _attributes(self, problem, result, order):
         return {"gap_": float(max(result.details, default=0.0))}
 
-    def _attributes_of_one_cluster(self):
+    def _attributes_without_solution(self):
         return {"gap_": 0.0}
 
     def __sklearn_tags__(self):

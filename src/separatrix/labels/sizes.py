@@ -120,6 +120,8 @@ def check_feasible(n_samples, n_clusters, min_size, max_size):
 
 # A band is met up to this rounding of sums of weights.
 ROUNDING = 1e-12
+# Of the largest score: far more than rounding parts equal samples by, and next to nothing.
+NUDGE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -378,12 +380,23 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size):
     if excess > 0:
         from separatrix.labels.transport import first_offsets, swept_offsets
 
-        first = first_offsets(scores, weight, least, most)
+        first = _without_ties(scores, first_offsets(scores, weight, least, most))
         found = swept_offsets(scores, weight, *bounds, first)
         left = _excess(scores + found.astype(scores.dtype), weight, bounds)
         if left < excess:
             offsets, excess = found, left
     return Offsets(offsets, excess <= 0)
+
+
+def _without_ties(scores, offsets):
+    """Offsets, moved by next to nothing if samples lie between clusters.
+
+    A transport splits samples, where rounding would send equal ones different ways.
+    """
+    n_clusters, nudge = len(offsets), NUDGE * float(np.abs(scores).max())
+    best = np.partition(scores + offsets, n_clusters - 2, axis=1)[:, -2:]
+    tied = np.diff(best, axis=1).min() < n_clusters * nudge
+    return offsets - nudge * np.arange(n_clusters) if tied else offsets
 
 
 def _excess(shifted, weight, bounds):

@@ -17,114 +17,138 @@ def first_offsets(scores, weight, least, most):
     """Offsets of an optimal transport; of many samples, only of some that speak for all.
 
     These are first some drawn at random, and then those that the offsets found leave undecided.
+    A sample of weight two is transported as two samples would be, and may end in two clusters.
     """
+    present = weight > 0
+    if not present.all():
+        scores, weight = scores[present], weight[present]
     n_samples, n_clusters = scores.shape
-    offsets = np.zeros(n_clusters)
-    share = n_samples / max(float(weight.sum()), 1e-300)
-    bounds = np.ceil(share * least - 1e-9), np.floor(share * most + 1e-9)
-    if bounds[0].sum() > n_samples or bounds[1].sum() < n_samples or (weight == 0).any():
+    offsets, total = np.zeros(n_clusters), float(weight.sum())
+    if (weight == np.round(weight)).all():  # whole samples cannot meet half of a bound
+        least, most = np.ceil(least - 1e-9), np.floor(most + 1e-9)
+    slack = ROUNDING * total
+    if least.sum() > total + slack or most.sum() < total - slack:
         return offsets
     if n_samples <= FLOW_SAMPLES:
-        return _transported(np.ascontiguousarray(scores, dtype=np.float64), *bounds, np.inf)
-    drawn = np.random.RandomState(0).randint(n_samples, size=FLOW_SAMPLES)  # the same each time
-    few = FLOW_SAMPLES / n_samples
-    some = scores[drawn].astype(np.float64)
-    offsets = _transported(some, few * bounds[0], few * bounds[1], np.inf)
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        return _transported(scores, weight, least, most, np.inf)
+    draws = np.random.RandomState(0).uniform(0, total, FLOW_SAMPLES)  # the same each time
+    drawn = np.searchsorted(np.cumsum(weight), draws, side="right").clip(max=n_samples - 1)
+    share = np.full(FLOW_SAMPLES, total / FLOW_SAMPLES)
+    offsets = _transported(scores[drawn].astype(np.float64), share, least, most, np.inf)
     for _ in range(FLOW_ROUNDS):
         shifted = scores + offsets
         labels = shifted.argmax(axis=1)
-        sizes = np.bincount(labels, minlength=n_clusters)
-        if (sizes >= bounds[0]).all() and (sizes <= bounds[1]).all():
+        sizes = np.bincount(labels, weight, n_clusters)
+        if (sizes >= least - slack).all() and (sizes <= most + slack).all():
             break
         leads = np.ptp(np.partition(shifted, n_clusters - 2, axis=1)[:, -2:], axis=1)
         undecided = np.argpartition(leads, FLOW_SAMPLES)[:FLOW_SAMPLES]
-        decided = sizes - np.bincount(labels[undecided], minlength=n_clusters)
-        some, least_lead = shifted[undecided].astype(np.float64), float(leads[undecided].max())
-        offsets += _transported(some, bounds[0] - decided, bounds[1] - decided, least_lead)
+        some, share = shifted[undecided].astype(np.float64), weight[undecided]
+        decided = sizes - np.bincount(labels[undecided], share, n_clusters)
+        least_lead = float(leads[undecided].max())
+        offsets += _transported(some, share, least - decided, most - decided, least_lead)
     return offsets
 
 
 @njit
 def _transported(
     scores,  # IN
+    weight,  # IN
     least,  # IN
     most,  # IN
     ceiling,
 ):
     """Offsets of the optimal transport, by successive shortest paths between clusters.
 
-    From where each sample goes to its largest score, samples move along the cheapest paths from
+    From where each sample goes to its largest score, weight moves along the cheapest paths from
     clusters that are too large, and to those that are too small. An arc from c to d costs what the
     score of the sample in c that loses least falls by. The multipliers are distances; those from
     and to all clusters are averaged, so that they lie between the samples on either side. No arc
     costs more than the ceiling, the least that other samples would lose, which are not to move.
     """
     n_samples, n_clusters = scores.shape
-    labels = np.empty(n_samples, dtype=np.int64)
-    counts = np.zeros(n_clusters)
+    held = np.zeros((n_clusters, n_samples))  # weight of each sample in each cluster
+    sizes = np.zeros(n_clusters)
     for i in range(n_samples):
-        labels[i] = np.argmax(scores[i])
-        counts[labels[i]] += 1
+        best = np.argmax(scores[i])
+        held[best, i] = weight[i]
+        sizes[best] += weight[i]
+    slack = ROUNDING * sizes.sum()
     cost = np.full((n_clusters, n_clusters), np.inf)
     mover = np.zeros((n_clusters, n_clusters), dtype=np.int64)
     stale = np.ones(n_clusters, dtype=np.bool_)
     first = np.empty(n_clusters)
-    for _ in range(n_samples + 1):
-        _refresh(scores, labels, stale, ceiling, cost, mover)
+    for _ in range(n_clusters * n_samples + 1):
+        _refresh(scores, held, stale, ceiling, cost, mover)
         # sources at distance zero: a cluster that is too large, or all that can give
-        over = np.argmax(counts - most)
-        under = np.argmax(least - counts)
-        if counts[over] > most[over]:
+        over = np.argmax(sizes - most)
+        under = np.argmax(least - sizes)
+        is_over = sizes[over] > most[over] + slack
+        if is_over:
             for c in range(n_clusters):
                 first[c] = 0.0 if c == over else np.inf
-        elif counts[under] < least[under]:
+        elif sizes[under] < least[under] - slack:
             for c in range(n_clusters):
-                first[c] = 0.0 if counts[c] > least[c] else np.inf
+                first[c] = 0.0 if sizes[c] > least[c] + slack else np.inf
         else:
             break
         distance, before = _shortest(cost, first)
         target = int(under)
-        if counts[over] > most[over]:
+        if is_over:
             target = -1
             for c in range(n_clusters):
-                if counts[c] < most[c] and (target < 0 or distance[c] < distance[target]):
+                if sizes[c] < most[c] - slack and (target < 0 or distance[c] < distance[target]):
                     target = c
         if target < 0 or not np.isfinite(distance[target]):
             break
-        for _ in range(n_clusters):  # back along the path; it ends at a source
-            source = before[target]
-            if source < 0 or mover[source, target] < 0:
+        # back along the path, which ends at a source, to see how much may move
+        amount = (most if is_over else least)[target] - sizes[target]
+        source = target
+        for _ in range(n_clusters):
+            ahead = source
+            source = before[ahead]
+            if source < 0 or mover[source, ahead] < 0:
+                source = ahead
                 break
-            labels[mover[source, target]] = target
-            counts[source] -= 1
-            counts[target] += 1
-            stale[source] = stale[target] = True
-            target = source
-    return _potentials(cost, counts < most, counts > least)
+            amount = min(amount, held[source, mover[source, ahead]])
+        amount = min(amount, sizes[source] - (most if is_over else least)[source])
+        if source == target or amount <= 0:
+            break
+        while target != source:
+            ahead, target = target, before[target]
+            i = mover[target, ahead]
+            left = held[target, i] - amount
+            held[target, i] = left if left > slack else 0.0
+            held[ahead, i] += amount
+            sizes[target] -= amount
+            sizes[ahead] += amount
+            stale[target] = stale[ahead] = True
+    return _potentials(cost, sizes < most - slack, sizes > least + slack)
 
 
 @njit
 def _refresh(
     scores,  # IN
-    labels,  # IN
+    held,  # IN
     stale,  # INOUT
     ceiling,
     cost,  # OUT
     mover,  # OUT
 ):
     """Costs of leaving the clusters that have changed, and the samples that would."""
-    n_clusters = len(stale)
+    n_clusters, n_samples = held.shape
     for c in range(n_clusters):
-        if stale[c]:
-            cost[c] = ceiling
-            mover[c] = -1
-    for i in range(len(labels)):
-        c = labels[i]
-        if stale[c]:
-            for d in range(n_clusters):
-                if d != c and scores[i, c] - scores[i, d] < cost[c, d]:
-                    cost[c, d] = scores[i, c] - scores[i, d]
-                    mover[c, d] = i
+        if not stale[c]:
+            continue
+        cost[c] = ceiling
+        mover[c] = -1
+        for i in range(n_samples):
+            if held[c, i] > 0:
+                for d in range(n_clusters):
+                    if d != c and scores[i, c] - scores[i, d] < cost[c, d]:
+                        cost[c, d] = scores[i, c] - scores[i, d]
+                        mover[c, d] = i
     stale[:] = False
 
 

@@ -106,6 +106,15 @@ class Boundaries:
         """No boundary at all."""
         return cls(np.zeros((0, n_features)), np.zeros(0), np.zeros((0, 1), np.int8))
 
+    @classmethod
+    def of_distinct(cls, rows):
+        """Each of some distinct rows is a cluster, and others go to the nearest."""
+        if len(rows) == 1:
+            return cls.of_one_cluster(rows.shape[1])
+        rows = np.asarray(rows, dtype=np.float64)
+        origin = rows.mean(axis=0)  # far from zero, squares would swallow the differences
+        return cls.nearest(rows - origin).shifted(origin)
+
     @property
     def n_clusters(self):
         """Number of clusters told apart."""

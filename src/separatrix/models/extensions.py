@@ -11,8 +11,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
+from separatrix.data.distinct import KnownRows
 from separatrix.data.rows import row_slices
-from separatrix.similarity.neighbors import KnownRows, nearest_search
+from separatrix.similarity.neighbors import nearest_search
 
 __all__ = ["Extension", "KernelRule", "LinearRule", "NeighborRule", "QuadraticRule"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.models.boundaries import Split
 from separatrix.result import Labelling, decoded
-from separatrix.similarity.quadratic_forms import Form, LowSpectrum
+from separatrix.similarity.quadratic_forms import Form, LowSpectrum, form_of
 
 # Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
 LEAST_GAP = 0.05
@@ -23,24 +23,15 @@ class GraphModel:
 
     Attributes
     ----------
-    graph : SimilarityGraph or GivenGraph or None
-        Similarities between samples; None for one cluster.
+    graph : SimilarityGraph or GivenGraph
+        Similarities between samples; equal ones are one node.
     rule : object
-        Its `responses` are those of the training samples, and its `to_new(similarities)` gives
-        those of new ones: for two clusters positive in cluster 1, otherwise a column for each.
-    twins : ndarray of shape (n_samples,) or None
-        The first sample that equals each training sample, whose response it takes. None leaves
-        equal samples their own responses.
+        Its `responses` are those of the nodes, and its `to_new(similarities)` gives those of new
+        samples: for two clusters positive in cluster 1, otherwise a column for each.
     """
 
     graph: Any
     rule: Any
-    twins: np.ndarray | None = None
-
-    @classmethod
-    def of_one_cluster(cls, n_samples):
-        """All samples together."""
-        return cls(None, OneCluster(n_samples))
 
     @property
     def n_clusters(self):
@@ -50,14 +41,12 @@ class GraphModel:
     @cached_property
     def responses(self):
         """Responses of the training samples."""
-        responses = self.rule.responses
-        return responses if self.twins is None else responses[self.twins]
+        responses, place = self.rule.responses, self.graph.place
+        return responses if place is None else responses[place]
 
     def scores(self, X):
         """Responses of samples."""
-        if self.n_clusters == 1:
-            return np.zeros(X.shape[0])
-        return extended(self.graph, X, self.responses, self.rule.to_new)
+        return extended(self.graph, X, self.rule.responses, self.rule.to_new)
 
     def labels(self, X):
         """Clusters of samples: the sign of their response, or the largest of several."""
@@ -74,25 +63,28 @@ class GraphProblem:
 
     Attributes
     ----------
-    X : {ndarray, sparse matrix}
-        The samples.
+    X : ndarray or sparse matrix
+        The similarities of its nodes.
     graph : SimilarityGraph or GivenGraph
-        Their similarities.
+        Similarities of the samples; equal ones are one node.
     form : Form
-        The matrix of the criterion, of the samples that are to be split.
-    joins_twins : bool
-        Whether equal samples take the response of the first of them.
+        The matrix of the criterion, of the nodes that are to be split.
     """
 
     X: Any
     graph: Any
     form: Form
-    joins_twins: bool = False
     sample_weight = None
+
+    @classmethod
+    def of(cls, graph, matrix):
+        """The problem of all samples of a graph, with the matrix of that name."""
+        form = form_of(graph.W, matrix, graph.own, graph.counts)
+        return cls(X=graph.W, graph=graph, form=form)
 
     def completed(self, rule):
         """The model of samples as users pass them."""
-        return GraphModel(self.graph, rule, self.graph.match(self.X) if self.joins_twins else None)
+        return GraphModel(self.graph, rule)
 
     def labels_of(self, rule):
         """Clusters of the samples."""
@@ -104,34 +96,20 @@ class GraphProblem:
 
     @property
     def varies(self):
-        """Whether any similarity ties the samples to each other."""
-        W = self.form.W
+        """Whether any similarity ties the samples to each other, or several to copies alone."""
+        W, roots = self.form.W, self.form.roots
         if W.shape[0] < 2 or self.form.name == "precomputed":
             return W.shape[0] > 1
-        return bool(abs(W).sum() > abs(W.diagonal()).sum())
+        return bool(abs(W).sum() > abs(W.diagonal())[roots == 1].sum())
 
     def joined(self, splits, n_clusters):
         """The tree of repeated splits, and the labelling that it makes."""
         tree = Tree(self.X.shape[0], n_clusters, splits)
-        return tree, Labelling(decoded(tree.responses), n_clusters)
-
-
-@dataclass(frozen=True, eq=False)
-class OneCluster:
-    """No rule at all."""
-
-    n_samples: int
-    n_clusters = 1
-    reg = np.nan
-
-    @property
-    def responses(self):
-        """All zero."""
-        return np.zeros(self.n_samples)
+        return tree, Labelling(decoded(tree.responses), n_clusters, self.graph.counts)
 
 
 def extended(graph, X, responses, to_new):
-    """Responses of samples: their own if they are known, else by `to_new` of their similarities.
+    """Responses of samples: their node's if they are known, else by `to_new` of similarities.
 
     Samples that are similar to none take the response of the nearest.
     """
@@ -163,8 +141,8 @@ class Signed:
     ----------
     form : Form
         The matrix.
-    h : ndarray of shape (n_samples,)
-        Responses of the training samples.
+    h : ndarray of shape (n_nodes,)
+        Vector of the form.
     reg : float
         Weight of the regularisation.
     """
@@ -176,8 +154,8 @@ class Signed:
 
     @property
     def responses(self):
-        """Responses of the training samples."""
-        return self.h
+        """Responses of the nodes."""
+        return self.form.to_samples(self.h)
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
@@ -235,8 +213,8 @@ class Rotated:
 
     @cached_property
     def responses(self):
-        """Responses of the training samples."""
-        return self.low.vectors @ self.A
+        """Responses of the nodes."""
+        return self.low.form.to_samples(self.low.vectors @ self.A)
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
@@ -271,7 +249,7 @@ class Tree:
 
     @cached_property
     def responses(self):
-        """Scores of the training samples."""
+        """Scores of the nodes."""
 
         def response(split, rows):
             return split.model.responses[np.searchsorted(split.members, rows)]
@@ -292,7 +270,7 @@ class Tree:
 
     def _scored(self, n_rows, response):
         scores = np.full((n_rows, self.n_clusters), -np.inf)
-        scores[:, 0] = np.inf
+        scores[:, 0] = np.inf if self.splits else 0.0
         inside = {0: np.arange(n_rows)}
         for split in self.splits:
             rows = inside[split.leaf]
@@ -313,11 +291,18 @@ class HardSides(Signed):
 
     Attributes
     ----------
-    weights : ndarray of shape (n_samples,)
-        Weights of similarities to the training samples: labels times alpha.
+    h : ndarray of shape (n_nodes,)
+        The scores themselves.
+    weights : ndarray of shape (n_nodes,)
+        Weights of similarities to the training samples, labels times alpha: a vector of the form.
     """
 
     weights: np.ndarray
+
+    @property
+    def responses(self):
+        """Scores of the nodes."""
+        return self.h
 
     def _turned(self):
         return {"weights": -self.weights}
@@ -347,8 +332,8 @@ class Spread:
 
     @property
     def responses(self):
-        """Responses of the training samples."""
-        return self._squeezed(self.columns)
+        """Responses of the nodes."""
+        return self._squeezed(self.form.to_samples(self.columns))
 
     def to_new(self, similarities):
         """Responses of new samples that the known ones, held fixed, make optimal."""
@@ -365,10 +350,8 @@ class Spread:
 
 def scores_of(probabilities):
     """Scores that `decoded` turns into the most probable clusters."""
-    n_clusters = probabilities.shape[1]
-    if n_clusters == 1:
-        return np.zeros(len(probabilities))
-    return probabilities[:, 1] - probabilities[:, 0] if n_clusters == 2 else probabilities
+    two = probabilities.shape[1] == 2
+    return probabilities[:, 1] - probabilities[:, 0] if two else probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,10 +362,10 @@ class Posterior:
     ----------
     graph : SimilarityGraph or GivenGraph
         Kernels between samples.
-    coef : ndarray of shape (n_samples, n_clusters)
+    coef : ndarray of shape (n_nodes, n_clusters)
         Weights of the kernels at the training samples.
-    probabilities : ndarray of shape (n_samples, n_clusters)
-        Those of the training samples.
+    probabilities : ndarray of shape (n_nodes, n_clusters)
+        Those of the nodes.
     """
 
     graph: Any
@@ -396,13 +379,15 @@ class Posterior:
 
     @property
     def responses(self):
-        """Scores of the training samples."""
+        """Scores of the nodes."""
         return scores_of(self.probabilities)
+
+    def of_samples(self, values):
+        """Values of the training samples, from those of the nodes."""
+        return values if self.graph.place is None else values[self.graph.place]
 
     def predict_proba(self, X):
         """Probabilities of samples; for those far from all others, those of the nearest one."""
-        if self.n_clusters == 1:
-            return np.ones((X.shape[0], 1))
         return extended(self.graph, X, self.probabilities, self.to_new)
 
     def scores(self, X):

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
 from separatrix._sklearn import like, to_numpy
+from separatrix.data.gate import naming
 from separatrix.data.rows import beside, map_rows, sample_rows, sample_size
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Progress, Status
@@ -92,7 +93,8 @@ def check_init(init, X, sample_weight, n_clusters):
     """Refuse a start by labels, the parameter `init`, that does not fit the samples."""
     if isinstance(init, str):
         return
-    labels = np.asarray(init)
+    with naming("init"):
+        labels = np.asarray(init)
     if labels.shape != (X.shape[0],):
         raise ValueError(
             f"init has shape {labels.shape} but X has {X.shape[0]} samples; pass one label "
@@ -103,9 +105,11 @@ def check_init(init, X, sample_weight, n_clusters):
     weights = np.ones(len(labels)) if weights is None else weights
     shares = [weights[labels == label].sum() / weights.sum() for label in allowed]
     if not np.isin(labels, allowed).all() or min(shares) <= 1e-12:
+        # objects may be of kinds that cannot be sorted
+        got = labels if labels.dtype.kind == "O" else np.unique(labels)
         raise ValueError(
             f"init must use each label from 0 to n_clusters-1={n_clusters - 1}, and no "
-            f"other, on samples of positive weight; got {np.unique(labels)[:10]}."
+            f"other, on samples of positive weight; got {got[:10]}."
         )
 
 
@@ -235,8 +239,14 @@ def _principal_split_centers(X, n_clusters, weights):
         direction, mean = _principal_direction(X, inside)
         if direction is None:
             break
-        upper = (labels == widest) & (np.asarray(X @ direction).ravel() > mean @ direction)
-        labels[upper] = len(scatters)
+        (present,) = np.nonzero(inside)
+        places = np.asarray(X[present] @ direction).ravel()
+        upper = places > mean @ direction
+        if upper.all() or not upper.any():  # the mean is next to one end: halfway to the other
+            upper = places > 0.5 * places.min() + 0.5 * places.max()
+        if not upper.any():
+            break
+        labels[present[upper]] = len(scatters)
         scatters[widest] = scatter(widest)
         scatters.append(scatter(len(scatters)))
     centers = [
@@ -316,6 +326,8 @@ def spectral_start(rows, weights, n_clusters, rng):
     them is cut, and the other rows join their nearest neighbour.
     """
     rows, weights = sample_rows(rows, weights, size=SPECTRAL_ROWS, rng=rng)
+    if rows.shape[0] <= n_clusters:  # a cluster each: there is nothing to cut
+        return kmeans_start(rows, weights, n_clusters)
     cut = SpectralClustering(
         n_clusters,
         gamma=distance_gamma(rows, weights),

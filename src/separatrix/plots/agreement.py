@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from separatrix.data.gate import check_labels, naming
 from separatrix.plots.canvas import axes_for, plain, require_matplotlib
 from separatrix.plots.colors import HEAT
 from separatrix.plots.scores import in_memory
@@ -67,11 +68,14 @@ class AgreementDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        columns = [in_memory(column) for column in labels.values()]
+        with naming("labels"):
+            labels = dict(labels)
+        columns = [check_labels(one, f"labels of {name!r}") for name, one in labels.items()]
         sizes = {name: len(column) for name, column in zip(labels, columns, strict=True)}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"labels have different lengths, {sizes}: pass one per sample.")
-        agreement = [[adjusted_rand_score(one, other) for other in columns] for one in columns]
+        codes = [np.unique(column, return_inverse=True)[1] for column in columns]
+        agreement = [[adjusted_rand_score(one, other) for other in codes] for one in codes]
         return cls(np.array(agreement), list(labels)).plot(ax, **kwargs)
 
     @classmethod

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from separatrix.data.gate import check_numbers
 from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color, cluster_marker
-from separatrix.plots.scores import checked_labels, in_memory, leads
+from separatrix.plots.scores import checked_labels, leads
 from separatrix.plots.section import section_of
 
 __all__ = ["BoundaryDisplay"]
@@ -51,7 +52,7 @@ class BoundaryDisplay:
     def __init__(
         self, points, labels, *, grid=None, grid_scores=None, axis_names=("", ""), remark=""
     ):
-        self.points = in_memory(points)
+        self.points = check_numbers(points, "points")
         self.labels = checked_labels(labels, len(self.points))
         self.grid = grid
         self.grid_scores = grid_scores

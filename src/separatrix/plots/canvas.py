@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.gate import check_count
 from separatrix.plots.colors import MUTED
 
 __all__ = [
@@ -68,7 +69,7 @@ def note(ax, text):
 
 def chosen_rows(n_samples, max_samples):
     """At most `max_samples` rows in their order, the same ones in every call."""
-    if n_samples <= max_samples:
+    if n_samples <= check_count(max_samples, "max_samples"):
         return np.arange(n_samples)
     return np.sort(np.random.RandomState(0).permutation(n_samples)[:max_samples])
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from separatrix.data.gate import check_values
 from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color
 from separatrix.plots.scores import (
@@ -52,11 +53,10 @@ class ClusterSizesDisplay:
     """
 
     def __init__(self, confidence, labels, *, confidence_name="confidence"):
-        self.labels = in_memory(labels)
         self.confidence = confidence
         if confidence is not None:
-            self.confidence = in_memory(confidence)
-            checked_labels(self.labels, len(self.confidence))
+            self.confidence = check_values(confidence, "confidence")
+        self.labels = checked_labels(labels, None if confidence is None else len(self.confidence))
         self.confidence_name = confidence_name
 
     @classmethod

@@ -4,9 +4,9 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from separatrix.data.gate import check_labels
 from separatrix.plots.canvas import axes_for, chosen_rows, counted, note, require_matplotlib
 from separatrix.plots.colors import HEAT
-from separatrix.plots.scores import in_memory
 
 __all__ = ["CoassociationDisplay"]
 
@@ -67,7 +67,7 @@ class CoassociationDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        labels = [in_memory(one) for one in labels]
+        labels = [check_labels(one) for one in labels]
         sizes = sorted({len(one) for one in labels})
         if len(sizes) != 1:
             raise ValueError(f"labels have lengths {sizes}: pass one label per sample in each.")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from separatrix.data.gate import check_values
 from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
 from separatrix.plots.colors import cluster_color
 
@@ -38,7 +39,7 @@ class HistoryDisplay:
     """
 
     def __init__(self, history, *, name=None):
-        self.history = history
+        self.history = check_values(history, "history")
         self.name = name
 
     @classmethod

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from separatrix.data.gate import check_numbers
 from separatrix.images import segment_image
 from separatrix.plots.canvas import axes_for, require_matplotlib
 from separatrix.plots.colors import INK, cluster_color
+from separatrix.plots.scores import cluster_numbers
 
 __all__ = ["LabelImageDisplay"]
 
@@ -39,8 +41,17 @@ class LabelImageDisplay:
     """
 
     def __init__(self, labels, *, image=None):
-        self.labels = labels
+        self.labels = cluster_numbers(labels)
         self.image = image
+        shape, beside = self.labels.shape, ""
+        if image is not None:
+            self.image = check_numbers(image, "image")
+            shape, beside = self.image.shape[:2], f" beside an image of {self.image.shape}"
+        if self.labels.ndim != 2 or shape != self.labels.shape:
+            raise ValueError(
+                f"labels has shape {self.labels.shape}{beside}; pass one label per pixel, as "
+                "(height, width)."
+            )
 
     @classmethod
     def from_image(cls, image, n_segments=2, *, estimator=None, ax=None, **kwargs):
@@ -89,7 +100,7 @@ class LabelImageDisplay:
 
         segments, codes = np.unique(self.labels, return_inverse=True)
         colors = np.array([to_rgb(cluster_color(segment)) for segment in segments])
-        picture = colors[codes.reshape(np.shape(self.labels))]
+        picture = colors[codes.reshape(self.labels.shape)]
         if self.image is not None:
             picture = 0.65 * picture + 0.35 * _lightness(self.image)[..., np.newaxis]
         self.image_ = ax.imshow(picture, **kwargs)
@@ -107,7 +118,6 @@ class LabelImageDisplay:
 
 def _lightness(image):
     """Mean of the channels, from 0 for the darkest pixel to 1 for the lightest."""
-    image = np.asarray(image, dtype=np.float64)
     grey = image if image.ndim == 2 else image.mean(axis=2)
     spread = np.ptp(grey)
     return (grey - grey.min()) / spread if spread else np.ones_like(grey)

@@ -109,7 +109,7 @@ class MarginDistributionDisplay:
         """
         require_matplotlib(cls.__name__)
         scores = score_columns(scores)
-        labels = scores.argmax(axis=1) if labels is None else in_memory(labels)
+        labels = scores.argmax(axis=1) if labels is None else labels
         return cls(margins_of(scores, labels), labels).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):

@@ -6,10 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import is_dask, to_numpy
+from separatrix.data.gate import check_numbers
 from separatrix.plots.canvas import require
 
 __all__ = [
     "checked_labels",
+    "cluster_numbers",
     "cluster_scores",
     "dense",
     "in_memory",
@@ -32,13 +34,22 @@ def dense(rows):
     return rows.toarray() if sp.issparse(rows) else in_memory(rows)
 
 
-def checked_labels(labels, n_samples):
-    """Labels as an array, one for each sample."""
-    labels = in_memory(labels)
-    if labels.shape != (n_samples,):
-        raise ValueError(
-            f"labels has shape {labels.shape} beside {n_samples} samples; pass one per sample."
-        )
+def cluster_numbers(labels):
+    """Labels of any shape, which must be numbers of clusters."""
+    labels = check_numbers(labels, "labels")
+    strange = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
+    if strange.size or not labels.size:
+        what = f"has {strange[0]:g}" if strange.size else "is empty"
+        raise ValueError(f"labels {what}: pass numbers of clusters, which are integers.")
+    return labels.astype(np.intp)
+
+
+def checked_labels(labels, n_samples=None):
+    """Numbers of clusters, one for each sample."""
+    labels = cluster_numbers(labels)
+    if labels.ndim != 1 or n_samples not in (None, len(labels)):
+        beside = "" if n_samples is None else f" beside {n_samples} samples"
+        raise ValueError(f"labels has shape {labels.shape}{beside}; pass one per sample.")
     return labels
 
 
@@ -47,7 +58,12 @@ def score_columns(scores):
 
     Two clusters share their one value, so that their scores differ by it.
     """
-    scores = in_memory(scores)
+    scores = check_numbers(scores, "scores")
+    if scores.ndim not in (1, 2) or not scores.size or np.isnan(scores).any():
+        raise ValueError(
+            f"scores has shape {scores.shape} and NaN in {np.count_nonzero(np.isnan(scores))} "
+            "entries: pass one value, or one for each cluster, per sample."
+        )
     return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
 
 

@@ -1,9 +1,9 @@
 """Samples and scores on a plane: the data of a picture of boundaries."""
 
 import numpy as np
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import get_tags
 
-from separatrix._sklearn import is_dask, supported_floats
+from separatrix.data.gate import check_count, check_rows
 from separatrix.data.rows import beside, map_rows
 from separatrix.plots.canvas import chosen_rows, counted, feature_names
 from separatrix.plots.projection import plane_across
@@ -17,6 +17,7 @@ _LEAST_AGREEMENT = 0.9
 
 def section_of(estimator, X, *, max_samples, resolution):
     """Arguments of a BoundaryDisplay, by name, for a fitted clusterer and samples."""
+    resolution = check_count(resolution, "resolution", least=2)
     X = _checked(estimator, X)
     rule = score_rule(estimator, X)
 
@@ -58,8 +59,7 @@ def _checked(estimator, X):
             "a precomputed kernel or graph leaves no features to draw a boundary in; fit on "
             "features, or use MarginDistributionDisplay."
         )
-    if not is_dask(X):
-        X = check_array(X, accept_sparse="csr", dtype=supported_floats(X))
+    X = check_rows(X, dtype=None, lazy=True)
     if X.shape[1] < 2:
         raise ValueError(
             f"X has n_features={X.shape[1]}, but a plane needs at least 2; use "

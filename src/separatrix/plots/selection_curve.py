@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import silhouette_score
 
+from separatrix.data.gate import check_numbers, naming
 from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
 from separatrix.plots.colors import INK, MUTED, cluster_color
 from separatrix.plots.scores import labels_of
@@ -55,8 +56,8 @@ class SelectionCurveDisplay:
     def __init__(
         self, n_clusters, scores, *, score_name="score", greater_is_better=True, plausible=()
     ):
-        self.n_clusters = np.array(list(n_clusters))
-        self.scores = np.array(list(scores), dtype=np.float64)
+        self.n_clusters = check_numbers(list(n_clusters), "n_clusters").astype(int)
+        self.scores = check_numbers(list(scores), "scores")
         self.score_name = score_name
         self.greater_is_better = greater_is_better
         self.plausible = list(plausible)
@@ -105,7 +106,8 @@ class SelectionCurveDisplay:
             curve, plausible = estimator.selection_curve_, estimator.plausible_n_clusters_
             display = cls(curve, curve.values(), score_name="evidence", plausible=plausible)
             return display.plot(ax, **kwargs)
-        numbers = list(range(2, 9) if n_clusters is None else n_clusters)
+        with naming("n_clusters"):
+            numbers = list(range(2, 9) if n_clusters is None else n_clusters)
         score = silhouette_score if score is None else score
         models = (clone(estimator).set_params(n_clusters=number).fit(X) for number in numbers)
         scores = [score(X, labels_of(model, X)) for model in models]

@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from separatrix.data.gate import check_count, check_rows
 from separatrix.models.boundaries import one_vs_rest_code
 from separatrix.plots.canvas import (
     axes_for,
@@ -60,7 +61,7 @@ class WeightsDisplay:
         self.weights = weights
         self.names = names
         self.sides = sides
-        self.max_features = max_features
+        self.max_features = check_count(max_features, "max_features")
         self.weight_name = weight_name
 
     @classmethod
@@ -92,11 +93,11 @@ class WeightsDisplay:
         remedy = "pass a linear model, fitted with kernel='linear'; of a pipeline, its last step"
         require(estimator, "coef_", remedy)
         coef = in_memory(estimator.coef_)
-        if not 0 <= boundary < len(coef):
+        if boundary not in range(len(coef)):
             raise ValueError(f"boundary={boundary} should be one of the {len(coef)} of coef_.")
         weights, weight_name = coef[boundary], "weight"
         if X is not None:
-            weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(X).var_)
+            weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(check_rows(X)).var_)
             weight_name = "weight × standard deviation"
         # a machine of another library tells each class from the rest
         rest = one_vs_rest_code(max(len(coef), 2))

@@ -6,13 +6,13 @@ import json
 import os
 import re
 from pathlib import Path
-from uuid import uuid4
 
 import separatrix
 from separatrix.plots.colors import MUTED, cluster_color, cluster_marker
 from separatrix.report.evidence import NOISE
-from separatrix.report.markup import Markup, filled, join, markup, read
+from separatrix.report.markup import Markup, filled, join, markup, read, visible
 from separatrix.report.pages import clustering_page, comparison_page
+from separatrix.report.staging import staged
 
 __all__ = ["write_report"]
 
@@ -96,7 +96,7 @@ def _page(title, body, data):
         # no script or style but these may run, whatever got into the page
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")),
+        data=Markup(json.dumps(visible(data), separators=(",", ":")).replace("<", "\\u003c")),
     )
 
 
@@ -106,10 +106,7 @@ def _hash(text):
 
 def _replace(path, text):
     """Write a file all at once: a reader sees the old one or the new one."""
-    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with staged(path) as folder:
+        made = folder / "report.html"
+        made.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(made, path)

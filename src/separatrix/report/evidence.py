@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import get_tags
 
+from separatrix.data.gate import check_rows
 from separatrix.metrics import separation_probability_score
 from separatrix.plots.canvas import chosen_rows
 from separatrix.plots.projection import plane_across
@@ -41,7 +42,7 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     steps = estimator[:-1] if model is not estimator and len(estimator) > 1 else None
     seen = X if steps is None else steps.transform(X)
-    features = values = _numbers(seen)
+    features = values = check_rows(seen)
     n_samples, n_features = features.shape
     own = getattr(X, "columns", getattr(estimator, "feature_names_in_", None))
     own = None if own is None else [str(name) for name in own]
@@ -62,8 +63,8 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
     if steps is not None:
         before, names = names, _names_after(steps, own, names, n_features)
         if names == before:
-            with suppress(ValueError):  # from text, say
-                values = _numbers(X)
+            with suppress(TypeError, ValueError):  # from text, say
+                values = check_rows(X)
     if estimator is not None and get_tags(estimator).input_tags.pairwise:
         features, values, names = np.empty((n_samples, 0)), np.empty((n_samples, 0)), []
     if row_names is None:
@@ -72,11 +73,6 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
     if len(row_names) != n_samples:
         raise ValueError(f"row_names has {len(row_names)} names but X has {n_samples} rows.")
     return Samples(seen, features, values, names, row_names)
-
-
-def _numbers(X):
-    X = X if sp.issparse(X) else in_memory(X)
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
 def _names_after(steps, own, names, n_columns):

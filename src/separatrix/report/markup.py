@@ -5,9 +5,15 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-__all__ = ["Markup", "bar", "filled", "join", "markup", "read", "table"]
+__all__ = ["Markup", "bar", "filled", "join", "markup", "read", "table", "visible"]
 
 LONG_WORD = 16  # letters, of words that may be broken
+# Control characters but tabs and ends of lines, half characters, and what turns or hides text;
+# what joins letters or emoji stays.
+UNSEEN = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
 
 
 class Markup(str):
@@ -16,12 +22,23 @@ class Markup(str):
     __slots__ = ()
 
 
+def visible(value):
+    """A value with escapes for what a page would obey instead of show, in all of its texts."""
+    if isinstance(value, dict):
+        return {name: visible(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible(one) for one in value]
+    if not isinstance(value, str):
+        return value
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+
+
 def _escaped(value):
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):
         value = f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
-    return escape(str(value))
+    return escape(visible(str(value)))
 
 
 def markup(template, *values):

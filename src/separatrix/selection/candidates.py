@@ -3,16 +3,18 @@
 import time
 import warnings
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from separatrix._sklearn import one_thread
-from separatrix.data.frames import Frame, check_range
+from separatrix.data.frames import Frame
+from separatrix.data.gate import check_count, check_rows, naming
 from separatrix.estimators.base import DEFAULT_SEED
 from separatrix.selection.consensus import (
     agreement_between_families,
@@ -47,8 +49,6 @@ FEATURES = {
     "silhouette": "silhouette",
 }
 SCORES = ("validity", *FEATURES, "gap", "support")
-# Values whose squares, summed over samples and features, are still finite.
-LARGEST_VALUE = 1e140
 # Samples that scores look at; of more, at a random part.
 MAX_SCORED = 10_000
 # Samples up to which threads of a candidate would rather wait for each other than help.
@@ -336,12 +336,9 @@ def compare_clusterings(
     >>> compare_clusterings(X, [KMeans(2), MaximumVolumeClustering(2)], random_state=0).best
     'MaximumVolumeClustering'
     """
-    X = check_array(X, dtype=np.float64, ensure_min_samples=3)
-    check_range(X, LARGEST_VALUE)
-    if n_clusters is not None and not 1 <= n_clusters <= len(X):
-        raise ValueError(
-            f"n_clusters={n_clusters} must be at least 1 and at most n_samples={len(X)}."
-        )
+    X = check_rows(X, dtype=np.float64, sparse=False, min_samples=3)
+    if n_clusters is not None:
+        n_clusters = check_count(n_clusters, "n_clusters", most=len(X), of="n_samples")
     if estimators is None:
         if n_clusters is None:
             raise ValueError(
@@ -352,7 +349,10 @@ def compare_clusterings(
         candidates = named_candidates(estimators)
     if not candidates:
         raise ValueError("estimators is empty: pass at least one clusterer.")
-    rng = check_random_state(DEFAULT_SEED if random_state is None else random_state)
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and n_jobs):
+        raise ValueError(f"n_jobs={n_jobs!r} must be an integer other than 0, or None.")
+    with naming("random_state"):
+        rng = check_random_state(DEFAULT_SEED if random_state is None else random_state)
     geometry = Geometry(Frame.of(X)(X))
     return compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate)
 

@@ -17,7 +17,7 @@ __all__ = [
     "vote_weights",
 ]
 # Difference in predicted validity that divides the weight of a vote by e, and the least weight.
-TEMPERATURE = 0.03
+TEMPERATURE = 0.045
 LEAST_WEIGHT = 0.05
 # Agreement from which on a word holds.
 WORDS = (

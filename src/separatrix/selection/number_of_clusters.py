@@ -20,6 +20,8 @@ N_BEST = 5
 # Weights of the normalised cut beside the agreement, and of both beside the validity.
 CUT_WEIGHT = 4
 AGREEMENT_WEIGHT = 0.5
+# What e times as many clusters must have in evidence more than fewer have.
+COST_OF_CLUSTERS = 0.1
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.02
 
@@ -31,11 +33,12 @@ PLAUSIBLE = 0.02
 def selection_curve(geometry, max_clusters, n_jobs, rng, task):
     r"""Evidence for each number of clusters.
 
-    .. math:: e(k) = v(k) + \tfrac12 \big(a(k) - 4 \min_m c_m(k)\big)
+    .. math:: e(k) = v(k) + \tfrac12 \big(a(k) - 4 \min_m c_m(k)\big) - \tfrac1{10} \log k
 
     v is the mean validity of the five best candidates, a the agreement across families, and c the
-    mean share of their similarities that clusters lose to others. One is added for the largest
-    number of clusters with a wide gap between them, which few methods may find.
+    mean share of their similarities that clusters lose to others; of numbers that are hard to tell
+    apart the smaller wins. One is added for the largest number of clusters with a wide gap between
+    them, which few methods may find.
     """
     if geometry.n_samples > CURVE_SAMPLES:
         drawn = np.sort(rng.permutation(geometry.n_samples)[:CURVE_SAMPLES])
@@ -74,7 +77,8 @@ def evidence(features, sample, agreement, families):
     agree = np.nan_to_num(agreement_between_families(agreement, families))
     cut = min(one["graph cut"] for one in features)
     best = np.mean(np.sort(values)[-N_BEST:])
-    return float(best + AGREEMENT_WEIGHT * (agree - CUT_WEIGHT * cut))
+    cost = COST_OF_CLUSTERS * sample["log k"]
+    return float(best + AGREEMENT_WEIGHT * (agree - CUT_WEIGHT * cut) - cost)
 
 
 def most_isolated(tree, numbers):

@@ -1,6 +1,6 @@
 """Similarity graphs of samples, found or given, and their Laplacians."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +9,18 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
 
+from separatrix.data.distinct import DistinctRows, KnownRows, row_hashes
 from separatrix.data.rows import check_fits_memory
 from separatrix.similarity.kernels import check_symmetric
 from separatrix.similarity.neighbors import (
     ApproximateSearch,
     ExactSearch,
-    KnownRows,
     distance_blocks,
     last_distances,
     nearest_pairs,
     others_in,
     pair_distances,
     pair_products,
-    row_hashes,
     squared_norms,
 )
 
@@ -156,7 +155,8 @@ class SimilarityGraph:
     Attributes
     ----------
     W : ndarray or CSR of shape (n_samples, n_samples)
-        Symmetric, nonnegative similarities of the training samples.
+        Symmetric, nonnegative similarities of the training samples. Where equal samples are one
+        node, sums over them.
     similarity : Similarity
         Their formula.
     graph : {"full", "union", "mutual"}
@@ -173,6 +173,11 @@ class SimilarityGraph:
         Local scales, in the units of the formula; None if the affinity is not "local".
     known : KnownRows
         The training samples as they were given.
+    counts : ndarray of shape (n_nodes,) or None
+        Numbers of equal samples, if these are one node; all that is said of samples above is then
+        said of one of each. None if every sample is a node.
+    place : ndarray of int of shape (n_samples,) or None
+        The node of each training sample.
     """
 
     W: Any
@@ -184,6 +189,8 @@ class SimilarityGraph:
     search: Any
     sigma: Any
     known: KnownRows
+    counts: Any = None
+    place: Any = None
     has_samples = True
     is_matrix = False
 
@@ -196,7 +203,7 @@ class SimilarityGraph:
     @property
     def n_isolated(self):
         """Number of samples that no similarity tells anything about."""
-        return n_isolated(self.W)
+        return n_isolated(self.W, self.counts)
 
     @property
     def own(self):
@@ -225,8 +232,17 @@ class SimilarityGraph:
             Dense, to all training samples, if the graph is full. Otherwise to the `n_neighbors`
             nearest ones, for "union" and "mutual" alike; a training sample is its own nearest.
             The local scale of a sample equal to a training sample is the latter's, that of any
-            other is the distance to the last of its neighbours.
+            other is the distance to the last of its neighbours. Sums where equal training samples
+            are one node.
         """
+        similarities = self._to_distinct(X)
+        if self.counts is None:
+            return similarities
+        if sp.issparse(similarities):
+            return (similarities @ sp.diags_array(self.counts.astype(np.float64))).tocsr()
+        return similarities * self.counts
+
+    def _to_distinct(self, X):
         if sp.issparse(X) != sp.issparse(self.rows):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         rows = self.similarity.rows(X)
@@ -331,6 +347,42 @@ def similarity_graph(
     )
 
 
+def distinct_graph(X, **choices):
+    """Graph of the similarities of samples, in which equal ones are one node.
+
+    Neighbours are distinct samples, and equal ones have the same. Otherwise those of many copies
+    would be copies alone, and some would have other neighbours than others.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+    **choices
+        As for `similarity_graph`.
+
+    Returns
+    -------
+    similarities : SimilarityGraph
+        Its similarities are sums over equal samples. These are similar to each other, though no
+        sample is to itself in a sparse graph.
+    """
+    distinct = DistinctRows.of(X)
+    if distinct.are_all:
+        return similarity_graph(X, **choices)
+    found, counts = similarity_graph(X[distinct.first], **choices), distinct.counts
+    W = found.W
+    if sp.issparse(W):
+        copies = np.zeros(len(counts))
+        copies[found.members] = (counts * (counts - 1))[found.members]
+        scale = sp.diags_array(counts.astype(np.float64))
+        W = (scale @ W @ scale + sp.diags_array(copies)).tocsr()
+        W.eliminate_zeros()
+        W.sort_indices()
+    else:
+        W = W * np.multiply.outer(counts, counts)
+    return replace(found, W=W, counts=counts, place=distinct.place)
+
+
 def _check_choices(X, affinity, graph, n_neighbors, gamma, neighbors):
     """Refuse arguments that cannot work."""
     for name, value, choices in (
@@ -400,12 +452,17 @@ def check_similarity(W):
 
 @dataclass(frozen=True, eq=False)
 class GivenGraph:
-    """Similarities, or the matrix Q, that a user brought; has the methods of SimilarityGraph."""
+    """Similarities, or the matrix Q, that a user brought; has the methods of SimilarityGraph.
+
+    Samples of equal rows are one node: nothing tells them apart.
+    """
 
     W: Any
     own: float
     known: KnownRows
     is_matrix: bool = False
+    counts: Any = None
+    place: Any = None
     has_samples = False
     gamma = np.nan
 
@@ -423,30 +480,44 @@ class GivenGraph:
 
     @classmethod
     def _of(cls, X, W, is_matrix=False):
-        return cls(W, float(W.diagonal().mean()), KnownRows.of(X), is_matrix)
+        own, distinct = float(W.diagonal().mean()), DistinctRows.of(X)
+        if distinct.are_all:
+            return cls(W, own, KnownRows.of(X), is_matrix)
+        W = summed_columns(summed_columns(W, distinct.place).T, distinct.place)
+        known = KnownRows.of(X[distinct.first])
+        W = W.tocsr() if sp.issparse(W) else W
+        return cls(W, own, known, is_matrix, distinct.counts, distinct.place)
 
     @property
     def n_isolated(self):
         """Number of samples that no similarity tells anything about; none for a matrix Q."""
-        return 0 if self.is_matrix else n_isolated(self.W)
+        return 0 if self.is_matrix else n_isolated(self.W, self.counts)
 
     def match(self, X):
-        """For each row of `X`, the sample with the same row; -1 if there is none."""
+        """For each row of `X`, the node with the same row; -1 if there is none."""
         return self.known.match(X)
 
     def to_new(self, X):
         """The rows of new samples are given, too."""
-        return X
+        return X if self.place is None else summed_columns(X, self.place)
+
+
+def summed_columns(matrix, place):
+    """Sums of the columns of a matrix that are in the same place."""
+    n_columns = len(place)
+    shape = (n_columns, int(place.max()) + 1)
+    return matrix @ sp.csr_array((np.ones(n_columns), (np.arange(n_columns), place)), shape)
 
 
 LAPLACIANS = ("unnormalized", "symmetric", "random-walk")
 
 
-def n_isolated(W):
-    """Number of samples that are similar to no other; not all of them."""
-    sums = np.asarray(W.sum(axis=1)).ravel() - W.diagonal()
-    isolated = int((sums <= 0).sum())
-    if isolated == W.shape[0]:
+def n_isolated(W, counts=None):
+    """Number of samples that are similar to no other, not even to a copy; not all of them."""
+    counts = np.ones(W.shape[0], dtype=np.int64) if counts is None else counts
+    sums = np.asarray(W.sum(axis=1)).ravel() - np.where(counts == 1, W.diagonal(), 0.0)
+    isolated = int(counts[sums <= 0].sum())
+    if isolated == counts.sum():
         raise ValueError(
             "all similarities between samples are zero, so nothing tells them apart; decrease "
             "gamma, increase n_neighbors or use another affinity."

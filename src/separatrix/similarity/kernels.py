@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn import config_context
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+from sklearn.utils.extmath import row_norms
 
 from separatrix._sklearn import is_dask, like, namespace_of, one_blas_thread, to_numpy
 from separatrix.data.rows import check_fits_memory, features_of, sample_rows
@@ -66,6 +67,16 @@ class Kernel:
         return isinstance(self.name, str) and self.name == "precomputed"
 
     @property
+    def is_rbf(self):
+        """Whether this is the Gaussian kernel."""
+        return isinstance(self.name, str) and self.name == "rbf"
+
+    @property
+    def is_chi2(self):
+        """Whether this is the kernel of histograms, whose values C code computes."""
+        return isinstance(self.name, str) and self.name == "chi2"
+
+    @property
     def has_gamma(self):
         """Whether the kernel has a coefficient."""
         return isinstance(self.name, str) and self.name in HAVE_GAMMA
@@ -105,7 +116,7 @@ class Kernel:
     def describe(self, tags):
         """Tell scikit-learn what kind of X goes with the kernel."""
         tags.input_tags.pairwise = self.is_precomputed
-        tags.input_tags.sparse = not self.is_precomputed
+        tags.input_tags.sparse = not (self.is_precomputed or self.is_chi2)
         tags.array_api_support = self.is_linear
         return tags
 
@@ -124,7 +135,17 @@ class Kernel:
 
     def values(self, X, Y):
         """Kernel of the rows of `X` and of `Y`, in their array namespace."""
-        values = pairwise_kernels(X, Y, metric=self.name, filter_params=True, **self.params)
+        if self.is_chi2:
+            if sp.issparse(X) or sp.issparse(Y):
+                raise TypeError("kernel='chi2' needs dense samples, got a sparse X; use toarray.")
+            X, Y = writeable(X), writeable(Y)
+        with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
+            if self.is_rbf:
+                values = gaussian(X, Y, self.gamma)
+            else:
+                values = pairwise_kernels(
+                    X, Y, metric=self.name, filter_params=True, **self.params
+                )
         xp, _ = namespace_of(values)
         if not bool(xp.isfinite(xp.sum(values))):
             raise ValueError(
@@ -179,8 +200,7 @@ class Kernel:
         Zero for kernels of other things than distances, and for sparse samples, which have to
         stay sparse.
         """
-        centres = isinstance(self.name, str) and self.name == "rbf" and not sp.issparse(rows)
-        return rows.mean(axis=0) if centres else 0.0
+        return rows.mean(axis=0) if self.is_rbf and not sp.issparse(rows) else 0.0
 
     def at(self, rows):
         """The map to kernel values at all `rows`, to columns of the matrix if precomputed."""
@@ -298,9 +318,12 @@ class KernelMap:
         """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
         if self.kernel.is_precomputed:
             return X[:, self.landmarks]
-        landmarks = self.landmarks if sp.issparse(self.landmarks) else like(self.landmarks, X)
-        if np.ndim(self.origin):
+        landmarks = self.landmarks
+        if np.ndim(self.origin) and sp.issparse(X):  # moved the other way, X stays sparse
+            landmarks = landmarks + self.origin
+        elif np.ndim(self.origin):
             X = X - like(self.origin, X)
+        landmarks = landmarks if sp.issparse(landmarks) else like(landmarks, X)
         return self.kernel.values(X, landmarks)
 
     def to_normals(self, coef):
@@ -313,6 +336,11 @@ class KernelMap:
         if self.projection is None:
             return values
         return values @ like(self.projection.astype(values.dtype), values)
+
+
+def writeable(array):
+    """An array that may be written to: itself, or a copy."""
+    return np.require(array, requirements="W") if isinstance(array, np.ndarray) else array
 
 
 # --- its width ----------------------------------------------------------------------------------
@@ -368,7 +396,8 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
     -------
     gamma : float
     """
-    distances = euclidean_distances(X if sp.issparse(X) else X - X.mean(axis=0))
+    rows = X if sp.issparse(X) else X - X.mean(axis=0)
+    distances = np.sqrt(squared_distances(rows, rows))
     if weights is None and rule == "mean" and len(distances) > 1:
         typical = distances.sum() / (len(distances) * (len(distances) - 1))
         return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
@@ -385,6 +414,30 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
         below = np.cumsum(pairs.ravel()[order])
         typical = distances.ravel()[order[np.searchsorted(below, 0.5 * below[-1])]]
     return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+
+
+# --- distances ----------------------------------------------------------------------------------
+
+
+def squared_distances(X, Y):
+    """Squared distances of rows; of equal ones zero, and not what rounding leaves of it."""
+    xp, _ = namespace_of(X)
+    squares = euclidean_distances(X, Y, squared=True)
+    rounding = 10 * float(xp.finfo(squares.dtype).eps)
+    norms, others = (row_norms(rows, squared=True) for rows in (X, Y))
+    # those that may be zero are few
+    i, j = xp.nonzero(squares <= rounding * (float(xp.max(norms)) + float(xp.max(others))))
+    lost = squares[i, j] <= rounding * (xp.take(norms, i) + xp.take(others, j))
+    squares[i[lost], j[lost]] = 0.0
+    return squares
+
+
+def gaussian(X, Y, gamma):
+    """Gaussian kernel of rows, one for equal ones however narrow it is."""
+    values = squared_distances(X, Y)
+    values *= -gamma
+    xp, _ = namespace_of(values)
+    return xp.exp(values)
 
 
 # --- its matrix ---------------------------------------------------------------------------------

@@ -560,7 +560,7 @@ def _refine(cycle, vectors, n_pairs, n_kept, *, tol, max_iter):
 class GraphHierarchy:
     """Coarser and coarser versions of a graph, for its Laplacian's eigenpairs and systems.
 
-    With D the degrees and s = D**-0.5 if `normalized`, else 1, the Laplacian is
+    With D the degrees and s = D**-0.5 if `normalized`, else m**-0.5, the Laplacian is
     L = diag(s) (D - W) diag(s). Its trivial eigenvector, 1/s at eigenvalue 0, is known and
     handled exactly. The same input gives the same output, on any number of threads.
 
@@ -571,6 +571,8 @@ class GraphHierarchy:
         a better order is kept, not the matrix itself.
     normalized : bool, default=True
         Whether the Laplacian is normalised.
+    masses : ndarray of shape (n_nodes,), default=None
+        The masses m of the nodes of a Laplacian that is not; None if all are one.
 
     Attributes
     ----------
@@ -581,11 +583,15 @@ class GraphHierarchy:
     """
 
     @one_blas_thread
-    def __init__(self, W, *, normalized=True):
+    def __init__(self, W, *, normalized=True, masses=None):
         self.n_nodes = W.shape[0]
         self.degrees = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
         rows, self._order = _ordered(W)
-        masses = self.degrees[self._order] if normalized else np.ones(self.n_nodes)
+        if normalized:
+            masses = self.degrees
+        elif masses is None:
+            masses = np.ones(self.n_nodes)
+        masses = masses[self._order].astype(np.float64)
         self._graphs = _coarsened(rows, masses)
         self._roots = np.sqrt(masses)
         self._spectrum = _nontrivial_spectrum(self._graphs[-1])

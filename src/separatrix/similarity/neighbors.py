@@ -1,6 +1,6 @@
-"""Nearest neighbours of samples, exact or approximate, and known rows found again."""
+"""Nearest neighbours of samples, exact or approximate."""
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,7 +8,7 @@ from sklearn import config_context
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from separatrix._numba import njit, prange
+from separatrix._numba import in_threads, njit
 from separatrix.data.rows import CHUNK_SIZE
 
 # Squared distances below this part of the squared norms have lost six digits to cancellation.
@@ -78,59 +78,6 @@ def distance_blocks(A, B):
         np.sqrt(distances, out=distances)
         distances[i, j] = pair_distances(A, i + rows.start, B, j)
         yield rows, distances
-
-
-def mixed(bits):
-    """Scramble unsigned integers so that every bit depends on all (the finisher of SplitMix64)."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def row_hashes(X):
-    """Hash of each row's values: equal for equal rows, dense or sparse, of any float dtype."""
-    keys = mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64))
-
-    def hashed(values, keys):
-        bits = (values.astype(np.float64, order="C") + 0.0).view(np.uint64)  # no negative zeros
-        return np.where(bits == 0, bits, mixed(mixed(bits) ^ keys))
-
-    hashes = np.zeros(X.shape[0], dtype=np.uint64)
-    if sp.issparse(X):
-        X = sp.csr_array(X, copy=True)
-        X.sum_duplicates()
-        entries = sp.csr_array((hashed(X.data, keys[X.indices]), X.indices, X.indptr), X.shape)
-        # sums of integers wrap around; a product would go through floats
-        return np.asarray(entries.sum(axis=1, dtype=np.uint64)).ravel()
-    for rows in row_blocks(X.shape[0], X.shape[1]):
-        hashes[rows] = hashed(X[rows], keys).sum(axis=1, dtype=np.uint64)
-    return hashes
-
-
-@dataclass(frozen=True, eq=False)
-class KnownRows:
-    """Samples that are found again by the hashes of their values."""
-
-    hashes: np.ndarray  # in increasing order
-    order: np.ndarray  # the samples that they belong to
-
-    @classmethod
-    def of(cls, X):
-        """The rows of `X`."""
-        hashes = row_hashes(X)
-        order = np.argsort(hashes, kind="stable")
-        return cls(hashes[order], order)
-
-    @property
-    def are_equal(self):
-        """Whether all are the same."""
-        return bool(self.hashes[0] == self.hashes[-1])
-
-    def match(self, X):
-        """For each row of `X`, the first known row that equals it, value by value; -1 for none."""
-        hashes = row_hashes(X)  # of 64 bits: a million by a million rows collide once in 10^7
-        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[places] == hashes, self.order[places], -1)
 
 
 # Features up to which a tree finds neighbours faster than all distances do.
@@ -305,13 +252,22 @@ def insert_neighbor(neighbors, squares, candidate, square):  # INOUT, INOUT, IN,
     squares[place] = square
 
 
-@njit(parallel=True)
-def try_neighbors_of_neighbors(rows, links, neighbors, squares):  # IN, IN, INOUT, INOUT
+def try_neighbors_of_neighbors(rows, links, neighbors, squares):
     """Improve the neighbours of each row by those that its links lead to in one or two steps.
 
     The links are not changed meanwhile, so that the order of the rows does not matter.
     """
-    for row in prange(len(rows)):
+    in_threads(
+        partial(_try_for_rows, rows, links, neighbors, squares),
+        len(rows),
+        import_faiss().omp_get_max_threads(),
+    )
+
+
+@njit(nogil=True)
+def _try_for_rows(rows, links, neighbors, squares, start, stop):  # IN, IN, INOUT, INOUT, IN, IN
+    """The same for some rows."""
+    for row in range(start, stop):
         for link in links[row]:
             if link < 0:
                 continue

@@ -11,7 +11,6 @@ from scipy.linalg import eigh
 
 from separatrix._sklearn import one_blas_thread
 from separatrix.similarity.graphs import degrees, joined_components, laplacian
-from separatrix.similarity.kernels import double_centred
 from separatrix.similarity.multigrid import GraphHierarchy
 
 # reg="auto" is this times sqrt(n) over the distance from the first to the ninth nontrivial
@@ -31,22 +30,53 @@ class Form:
     name : str
         One of `MATRICES`, or "precomputed" for a Q that a user brought.
     W : ndarray or CSR of shape (n, n)
-        Similarities; Q itself if precomputed.
+        Similarities; Q itself if precomputed. Sums of them where nodes are several samples.
     own : float
         Similarity of a new sample to itself.
     lift : float
         Multiple of the identity in Q.
+    counts : ndarray of shape (n,) or None
+        Samples of each node; None if each is one. Vectors h are then made of the roots of these
+        times the responses of one sample: then Q, the length of h and the sum of its products
+        with the roots are what they are for all samples.
     """
 
     name: str
     W: Any
     own: float
     lift: float
+    counts: Any = None
 
     @property
+    def n_nodes(self):
+        """Number of nodes."""
+        return self.W.shape[0]
+
+    @cached_property
     def n_samples(self):
         """Number of samples."""
-        return self.W.shape[0]
+        return self.n_nodes if self.counts is None else int(self.counts.sum())
+
+    @cached_property
+    def roots(self):
+        """Square roots of the numbers of samples."""
+        return np.ones(self.n_nodes) if self.counts is None else np.sqrt(self.counts)
+
+    def to_samples(self, h):
+        """Responses of a sample of each node, from vectors of this form."""
+        return h if self.counts is None else (h.T / self.roots).T
+
+    @property
+    def place(self):
+        """Nodes of samples that come in the order of their nodes."""
+        return np.repeat(np.arange(self.n_nodes), 1 if self.counts is None else self.counts)
+
+    def expanded(self, place):
+        """The form of the samples themselves, from the node of each."""
+        if self.counts is None:
+            return self
+        mean = self._over_counts(self._over_counts(self.W))[place][:, place]
+        return Form(self.name, mean, self.own, self.lift)
 
     @cached_property
     def degrees(self):
@@ -57,17 +87,25 @@ class Form:
     def Q(self):
         """The matrix, as dense or sparse as the similarities."""
         if self.name == "precomputed":
-            return self.W
-        if self.name == "normalized":
+            return self._over_counts(self.W)
+        if self.name == "normalized":  # its degrees hold the numbers of samples
             return self._lifted(laplacian(self.W, "symmetric"))
-        if self.name == "unnormalized":
-            return self._lifted(laplacian(self.W, "unnormalized"))
-        return self._lifted(self.W if self.name == "similarity" else -self.W)
+        matrix = laplacian(self.W, "unnormalized") if self.name == "unnormalized" else self.W
+        return self._lifted(self._over_counts(-matrix if self.name == "dissimilarity" else matrix))
+
+    def _over_counts(self, matrix):
+        """The matrix over the roots of the numbers of samples, on both sides."""
+        if self.counts is None:
+            return matrix
+        if sp.issparse(matrix):
+            scale = sp.diags_array(1 / self.roots)
+            return (scale @ matrix @ scale).tocsr()
+        return matrix / np.multiply.outer(self.roots, self.roots)
 
     def _lifted(self, matrix):
         if sp.issparse(matrix):
-            return (matrix + sp.diags_array(np.full(self.n_samples, self.lift))).tocsr()
-        return matrix + self.lift * np.eye(self.n_samples)
+            return (matrix + sp.diags_array(np.full(self.n_nodes, self.lift))).tocsr()
+        return matrix + self.lift * np.eye(self.n_nodes)
 
     @property
     def is_laplacian(self):
@@ -80,7 +118,8 @@ class Form:
             root = _inverse_root(self.degrees)
             return (self.degrees > 0) * h - root * (self.W @ (root * h)) + self.lift * h
         if self.name == "unnormalized":
-            return self.degrees * h - self.W @ h + self.lift * h
+            g = self.to_samples(h)
+            return self.to_samples(self.degrees * g - self.W @ g) + self.lift * h
         return self.Q @ h
 
     @property
@@ -90,20 +129,22 @@ class Form:
         if self.name == "normalized":
             own = own * _inverse_root(self.degrees) ** 2
             return float(((self.degrees > 0) - own).mean()) + self.lift
-        return float((self.degrees - own).mean()) + self.lift
+        return float(((self.degrees - own) / self.roots**2).mean()) + self.lift
 
     def restricted(self, members):
         """The form of some of the samples alone."""
         W = self.W[members][:, members]
-        return form_of(W.tocsr() if sp.issparse(W) else W, self.name, self.own)
+        counts = None if self.counts is None else self.counts[members]
+        return form_of(W.tocsr() if sp.issparse(W) else W, self.name, self.own, counts)
 
     def to_new(self, similarities):
-        """What rows of Q would be for new samples.
+        """What rows of Q would be for new samples, as products with vectors h need them.
 
         Parameters
         ----------
         similarities : ndarray or CSR of shape (n_new, n)
-            Similarities of new samples to those of the form; rows of Q if it is precomputed.
+            Similarities of new samples to those of the form, or sums over those of a node; rows
+            of Q if it is precomputed.
 
         Returns
         -------
@@ -115,16 +156,23 @@ class Form:
         n_new = similarities.shape[0]
         if self.name in ("precomputed", "similarity", "dissimilarity"):
             sign = -1.0 if self.name == "dissimilarity" else 1.0
-            return sign * similarities, np.full(n_new, sign * self.own + self.lift)
+            rows = self._over_roots(sign * similarities)
+            return rows, np.full(n_new, sign * self.own + self.lift)
         degree = degrees(similarities) + self.own
         if self.name == "unnormalized":
-            return -similarities, degree - self.own + self.lift
+            return self._over_roots(-similarities), degree - self.own + self.lift
         left, right = _inverse_root(degree), _inverse_root(self.degrees)
         if sp.issparse(similarities):
             rows = sp.diags_array(-left) @ similarities @ sp.diags_array(right)
         else:
             rows = -left[:, None] * similarities * right
         return rows, (degree > 0) - self.own * left**2 + self.lift
+
+    def _over_roots(self, rows):
+        """Columns over the roots of the numbers of samples."""
+        if self.counts is None:
+            return rows
+        return rows @ sp.diags_array(1 / self.roots)
 
 
 def resolved_rho(reg):
@@ -145,7 +193,7 @@ def _inverse_root(degree):
     return np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
 
 
-def form_of(W, name, own):
+def form_of(W, name, own, counts=None):
     """The matrix called `name` of similarities `W`.
 
     Parameters
@@ -157,20 +205,23 @@ def form_of(W, name, own):
         similarities plus I/n, or nI less the similarities.
     own : float
         Similarity of a new sample to itself.
+    counts : ndarray of shape (n,), default=None
+        Samples of each node, over which W holds sums; None if each is one.
 
     Returns
     -------
     form : Form
     """
-    n_samples = W.shape[0]
+    n_samples = W.shape[0] if counts is None else int(counts.sum())
+    mean_degree = float(degrees(W).sum()) / n_samples
     lift = {
         "normalized": 1 / n_samples,
-        "unnormalized": LIFT * max(degrees(W).mean(), np.finfo(np.float64).tiny),
+        "unnormalized": LIFT * max(mean_degree, np.finfo(np.float64).tiny),
         "similarity": 1 / n_samples,
         "dissimilarity": float(n_samples),
         "precomputed": 0.0,
     }[name]
-    return Form(name, W, own, lift)
+    return Form(name, W, own, lift, counts)
 
 
 # Rows up to which threads cost an eigendecomposition more than they gain.
@@ -190,14 +241,16 @@ class Spectrum:
         return cls(*_eigh(Q))
 
     @classmethod
-    def balanced(cls, Q):
-        """Eigenvectors of the quadratic form Q on vectors that sum to zero."""
-        n_samples = Q.shape[0]
-        centred = double_centred(Q)
-        # the constant vector is moved to the end of the spectrum, where it is cut off
+    def balanced(cls, Q, roots=None):
+        """Eigenvectors of the quadratic form Q on vectors whose sum, times `roots`, is zero."""
+        normal = np.ones(len(Q)) if roots is None else roots
+        normal = normal / np.linalg.norm(normal)
+        pull = Q @ normal
+        pull -= 0.5 * (normal @ pull) * normal
+        # the normal itself is moved to the end of the spectrum, where it is cut off
         largest = np.abs(Q).sum(axis=1).max()
-        centred += (2 * largest if largest > 0 else 1.0) / n_samples
-        values, vectors = _eigh(centred)
+        pull -= (largest if largest > 0 else 0.5) * normal
+        values, vectors = _eigh(Q - np.outer(normal, pull) - np.outer(pull, normal))
         return cls(values[:-1], vectors[:, :-1])
 
 
@@ -207,6 +260,8 @@ def _eigh(matrix):
     return eigh(matrix, driver="evd")
 
 
+# Differences of eigenvalues, as shares of the largest, that count as none.
+EQUAL = 1e-10
 # Eigenvectors that starts are made of.
 LOW_VECTORS = 9
 # Up to this many samples all eigenvectors of a sparse graph's matrix are cheap.
@@ -214,20 +269,27 @@ DENSE_SAMPLES = 1_500
 
 
 def spread_of(values):
-    """Difference of the last and the first of ascending eigenvalues, at least a rounding error.
+    """Difference of the last and the first of ascending eigenvalues.
 
-    Only differences count: a multiple of I in the matrix changes nothing on the sphere.
+    Only differences count: a multiple of I in the matrix changes nothing on the sphere. Where all
+    are equal but for rounding, what is smooth does not matter, and their size is as good.
     """
     values = np.asarray(values)
     if len(values) == 0:
         return 1.0
-    rounding = np.finfo(np.float64).eps * np.abs(values).max()
-    return float(max(values[-1] - values[0], rounding)) or 1.0
+    size, spread = float(np.abs(values).max()), float(values[-1] - values[0])
+    return (spread if spread > EQUAL * size else size) or 1.0
 
 
 def needs_multigrid(form):
     """Whether the Laplacian of a form is too large for all of its eigenvectors."""
-    return sp.issparse(form.W) and form.is_laplacian and form.n_samples > DENSE_SAMPLES
+    return sp.issparse(form.W) and form.is_laplacian and form.n_nodes > DENSE_SAMPLES
+
+
+def hierarchy_of(form):
+    """Coarser and coarser versions of a form's graph, joined where it has several parts."""
+    normalized = form.name == "normalized"
+    return GraphHierarchy(joined_components(form.W), normalized=normalized, masses=form.counts)
 
 
 @dataclass(frozen=True)
@@ -243,10 +305,8 @@ class LowSpectrum:
     def of(cls, form, n_vectors):
         """The first `n_vectors`, or all if there are fewer."""
         if needs_multigrid(form):
-            normalized = form.name == "normalized"
-            hierarchy = GraphHierarchy(joined_components(form.W), normalized=normalized)
-            values, vectors = hierarchy.eigenpairs(n_vectors - 1)
-            trivial = np.sqrt(form.degrees) if normalized else np.ones(form.n_samples)
+            values, vectors = hierarchy_of(form).eigenpairs(n_vectors - 1)
+            trivial = np.sqrt(form.degrees) if form.name == "normalized" else form.roots
             values = np.append(0.0, values) + form.lift
             vectors = np.column_stack([trivial / np.linalg.norm(trivial), vectors])
         else:

@@ -88,7 +88,7 @@ def normalized_cut(split):
     """Weight between the two sides of a graph's split over the weights at each of them."""
     form, responses = split.model.form, split.model.responses
     if form.name == "precomputed":  # no similarities: the most confident split per sample
-        return -np.abs(responses).sum() / form.n_samples**0.5
+        return -(form.roots**2) @ np.abs(responses) / form.n_samples**0.5
     upper = (responses > 0).astype(np.float64)
     volume, total = form.degrees @ upper, form.degrees.sum()
     cut = volume - upper @ (form.W @ upper)

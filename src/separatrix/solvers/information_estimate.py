@@ -54,7 +54,7 @@ def least_squares_mutual_information(X, labels, *, random_state=None):
         L = np.exp(-squares / (2 * width**2 * median))
         judged = [
             ratio_fits(L, labels, fold != held_out, fold == held_out)
-            for held_out in range(N_FOLDS)
+            for held_out in range(min(N_FOLDS, len(drawn)))
         ]
         by_reg = np.sum(judged, axis=0)
         reg = int(np.argmax(by_reg))

@@ -330,8 +330,13 @@ def find_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_it
 def simplex_minimum(weights, descent, hessian):
     """Minimum over the simplex of a quadratic function, given by what it is like at `weights`."""
     n_weights = len(weights)
-    damped = hessian + 1e-10 * (np.trace(hessian) / n_weights) * np.eye(n_weights)
-    root = cholesky(damped)
+    scale = max(float(np.abs(hessian).max()), float(np.abs(descent).max()))
+    if scale == 0:
+        return weights
+    curvature, descent = hessian / scale, descent / scale
+    # curvature may be a matter of rounding, or next to none
+    damping = 1e-10 * np.trace(curvature) / n_weights + 1e-14
+    root = cholesky(curvature + damping * np.eye(n_weights))
     target = root @ weights + solve_triangular(root, descent, trans=1)
     # the last row asks for a sum of one, more urgently than anything else is asked for
     urgent = 1e3 * np.abs(root).max()

@@ -522,6 +522,8 @@ def minimax_between(sides, start=None):
             start = sides.in_units(start)
         return minimax_direction_by_passes(sides.implicit(), sides.problem.reg, start=start)
     active = sides.units.active
+    if not active.any():  # samples of both sides are all equal, which links may ask for
+        return Direction(np.zeros(len(active)), 0.0, (0.0, 0.0))
     difference = sides.difference[active]
     try:
         found = minimax_direction(

@@ -61,27 +61,32 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
     if status is Status.MAX_ITER and settled:
         status = Status.CONVERGED
     return SolverResult.of_responses(
-        Rotated(low, A, reg), objective=objective, history=iterations.history, status=status
+        Rotated(low, A, reg),
+        objective=objective,
+        history=iterations.history,
+        status=status,
+        counts=low.form.counts,
     )
 
 
 def _rotate(low, A, reg, max_iter, tol):
     """Objective and rotation that updates lead to from a start, and whether they settled."""
-    n_samples = len(low.vectors)
+    roots, n_samples = low.form.roots, low.form.n_samples
+    weighted = roots[:, None] * low.vectors
     room = reg * (low.values[-1] - low.values)[:, None]
     labels = None
     for _ in range(max_iter):
         H = low.vectors @ A
         old, labels = labels, H.argmax(axis=1)
-        settled = old is not None and (labels != old).sum() <= tol * n_samples
+        settled = old is not None and (roots[labels != old] ** 2).sum() <= tol * n_samples
         if settled:
             break
         picked = np.zeros_like(A)
         for cluster in range(A.shape[1]):
-            picked[:, cluster] = low.vectors[labels == cluster].sum(axis=0)
+            picked[:, cluster] = weighted[labels == cluster].sum(axis=0)
         A = orthogonal_factor(picked + room * A)
     H = low.vectors @ A
-    objective = reg * (low.values @ A**2).sum() - 2 * H.max(axis=1).sum()
+    objective = reg * (low.values @ A**2).sum() - 2 * (roots @ H.max(axis=1))
     return float(objective), A, settled
 
 
@@ -94,7 +99,7 @@ def orthogonal_factor(matrix):
 
 def pivoted_start(low, n_clusters):
     """Rotation that turns the first eigenvectors towards their most different rows."""
-    U = low.vectors[:, :n_clusters]
+    U = low.form.to_samples(low.vectors[:, :n_clusters])
     _, _, pivots = qr(U.T, mode="economic", pivoting=True)
     A = np.zeros((len(low.values), n_clusters))
     A[:n_clusters] = orthogonal_factor(U[pivots[:n_clusters]].T)

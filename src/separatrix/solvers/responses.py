@@ -2,7 +2,8 @@
 
 They minimise ``reg * h'Qh - 2 * signs'h`` on the unit sphere, within a bound on their sum: by one
 eigendecomposition for all signs where the matrix is small or dense (`DenseResponder`), by
-multigrid on a large sparse graph (`GraphResponder`).
+multigrid on a large sparse graph (`GraphResponder`). Where a node stands for several samples, its
+signs and its share in the sum have a weight, as `Form` has it.
 """
 
 from dataclasses import dataclass
@@ -12,9 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.models.graph_responses import signs_of
-from separatrix.similarity.graphs import joined_components
-from separatrix.similarity.multigrid import GraphHierarchy
-from separatrix.similarity.quadratic_forms import LOW_VECTORS, Spectrum, needs_multigrid, spread_of
+from separatrix.similarity.quadratic_forms import (
+    LOW_VECTORS,
+    Spectrum,
+    hierarchy_of,
+    needs_multigrid,
+    spread_of,
+)
 from separatrix.solvers.sphere import minimize_on_sphere, second_minimum_on_sphere
 
 # Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes.
@@ -34,7 +39,7 @@ PAPER_CLOSENESS = 1e-4
 class Responses:
     """Responses of length one, one column per start, with their multipliers.
 
-    They solve ``reg * Q @ h - eta * h - signs = omega``.
+    They solve ``reg * Q @ h - eta * h - weights * signs = omega * weights``.
     """
 
     h: np.ndarray
@@ -78,8 +83,8 @@ class DenseResponder:
 
     @cached_property
     def balanced(self):
-        """Spectrum of Q on vectors that sum to zero."""
-        return Spectrum.balanced(self.Q)
+        """Spectrum of Q on responses that sum to zero."""
+        return Spectrum.balanced(self.Q, self.form.roots)
 
     @cached_property
     def low(self):
@@ -99,33 +104,43 @@ class DenseResponder:
 
     def candidates(self, n_random, reg, rng):
         """Signs of eigenvectors and random combinations of them."""
-        return cut_signs(with_combinations(self.low.vectors, n_random, rng))
+        return cut_responses(with_combinations(self.low.vectors, n_random, rng), self.form)
 
     def respond(self, signs, reg, previous=None):
         """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum."""
         if self.bound == 0:
             return self._with_sum(signs, reg, 0.0)
-        x, eta = minimize_on_sphere(reg * self.free.values, self.free.vectors.T @ signs)
+        targets = self.free.vectors.T @ self._weighted(signs)
+        x, eta = minimize_on_sphere(reg * self.free.values, targets)
         found = Responses(self.free.vectors @ x, eta, np.zeros_like(eta))
         if self.bound is None:
             return found
-        outside = np.abs(found.h.sum(axis=0)) > self.bound
+        outside = np.abs(self._sums(found.h)) > self.bound
         if outside.any():
             bounded = self._bounded(signs[:, outside], reg)
             for name in ("h", "eta", "omega"):
                 getattr(found, name)[..., outside] = getattr(bounded, name)
         return found
 
+    def _weighted(self, signs):
+        """Signs with the weights of nodes."""
+        return self.form.roots[:, None] * signs
+
+    def _sums(self, h):
+        """Sums of responses over all samples."""
+        return self.form.roots @ h
+
     def _bounded(self, signs, reg):
         """Best responses within the bound, where the best of all are not.
 
         They are at one of its ends or, rarely, the second local minimum on the sphere.
         """
-        x, eta = second_minimum_on_sphere(reg * self.free.values, self.free.vectors.T @ signs)
+        targets = self.free.vectors.T @ self._weighted(signs)
+        x, eta = second_minimum_on_sphere(reg * self.free.values, targets)
         second = Responses(self.free.vectors @ x, eta, np.zeros_like(eta))
         options = [self._with_sum(signs, reg, total) for total in (-self.bound, self.bound)]
         costs = [self.quadratic(signs, option.h, reg) for option in (*options, second)]
-        costs[2][~(np.abs(second.h.sum(axis=0)) <= self.bound)] = np.inf  # or there is none
+        costs[2][~(np.abs(self._sums(second.h)) <= self.bound)] = np.inf  # or there is none
         best = np.argmin(costs, axis=0)
         return Responses(
             *(
@@ -137,20 +152,22 @@ class DenseResponder:
     def _with_sum(self, signs, reg, total):
         """Best responses among those of a given sum.
 
-        Their mean is known, and what is left is a problem on vectors that sum to zero.
+        Their mean is known, and what is left is a problem on responses that sum to zero.
         """
-        n_samples = len(signs)
+        roots, n_samples = self.form.roots, self.form.n_samples
         mean = total / n_samples
         values, vectors = self.balanced.values, self.balanced.vectors
-        targets = signs - reg * mean * self.Q.sum(axis=1)[:, None]
+        targets = self._weighted(signs)
+        pull = targets - reg * mean * (self.Q @ roots)[:, None]
         radius = (1 - total * mean) ** 0.5
-        x, eta = minimize_on_sphere(reg * values, vectors.T @ targets, radius)
-        h = vectors @ x + mean
-        return Responses(h, eta, (reg * (self.Q @ h) - eta * h - signs).mean(axis=0))
+        x, eta = minimize_on_sphere(reg * values, vectors.T @ pull, radius)
+        h = vectors @ x + mean * roots[:, None]
+        omega = roots @ (reg * (self.Q @ h) - eta * h - targets) / n_samples
+        return Responses(h, eta, omega)
 
     def quadratic(self, signs, h, reg):
         """The function that responses minimise."""
-        return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * (signs * h).sum(axis=0)
+        return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * (self._weighted(signs) * h).sum(axis=0)
 
     def objective(self, h, reg):
         """The criterion, (4) of the paper."""
@@ -162,12 +179,19 @@ def cut_signs(vectors):
     return signs_of(vectors - vectors.mean(axis=0))
 
 
-def starts_near_second(spectrum):
+def cut_responses(vectors, form):
+    """The same for vectors of a form whose nodes may be several samples."""
+    if form.counts is None:
+        return cut_signs(vectors)
+    return signs_of(form.to_samples(vectors) - form.roots @ vectors / form.n_samples)
+
+
+def starts_near_second(spectrum, form):
     """The paper's starts: eigenvectors whose eigenvalues are close to the second, ten at most."""
     second = min(1, len(spectrum.values) - 1)
     near = np.abs(spectrum.values - spectrum.values[second]) < PAPER_CLOSENESS
     near[:second] = False
-    return cut_signs(spectrum.vectors[:, np.flatnonzero(near)[:PAPER_STARTS]])
+    return cut_responses(spectrum.vectors[:, np.flatnonzero(near)[:PAPER_STARTS]], form)
 
 
 def with_combinations(vectors, n_random, rng):
@@ -210,8 +234,7 @@ class GraphResponder:
     @classmethod
     def of(cls, form, bound):
         """Responses of all samples."""
-        hierarchy = GraphHierarchy(joined_components(form.W), normalized=form.name == "normalized")
-        return cls(form, bound, hierarchy, np.ones(form.n_samples))
+        return cls(form, bound, hierarchy_of(form), form.roots)
 
     @cached_property
     def coarse(self):
@@ -321,7 +344,7 @@ class GraphResponder:
     def objective(self, h, reg):
         """The criterion, (4) of the paper."""
         h = h[:, 0]
-        if len(h) == self.form.n_samples:  # without the links that join components
+        if len(h) == self.form.n_nodes:  # without the links that join components
             smooth = h @ self.form.product(h)
         else:
             smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)

@@ -112,6 +112,10 @@ class FeatureRidge:
         """Summed squared distances of the samples from their mean."""
         return float(self._eigenvalues.sum())
 
+    def constant(self, value):
+        """The model that has one value at all samples."""
+        return RidgeModel(np.zeros(len(self.mean)), value, 0.0)
+
     def solve(self, targets, C):
         """The model of least regularised squares at strength `C`."""
         first, total = np.zeros(len(self.mean)), 0.0
@@ -175,17 +179,24 @@ class KernelRidge:
         spread = squares - weight @ self.K @ weight / self.weight
         return float(spread) if spread > 1e-12 * abs(squares) else 0.0
 
+    def constant(self, value):
+        """The model that has one value at all samples."""
+        return RidgeModel(np.zeros(len(self.K)), value, 0.0)
+
     def _factor(self, C):
         """Factor K + I / (sC) unless that is the factor at hand."""
         if self._strength == C:
             return
         weight = 1.0 if self.sample_weight is None else self.sample_weight
         H = self.K.copy(order="F")
-        H[np.diag_indices_from(H)] += 1 / (C * weight)
+        # less than rounding would leave the matrix of equal samples singular
+        rounding = 10 * len(H) * np.finfo(np.float64).eps * np.abs(np.diag(H)).max()
+        self._lift = np.maximum(1 / (C * weight), rounding)
+        H[np.diag_indices_from(H)] += self._lift
         try:
             self._cholesky = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
-            raise indefinite_kernel(-1 / C, np.diag(self.K).max()) from None
+            raise indefinite_kernel(-np.max(self._lift), np.diag(self.K).max()) from None
         self._strength, self._inverse, self._n_solved = C, None, 0
         self._eta = self._solved(np.ones(len(H)))
 
@@ -209,8 +220,7 @@ class KernelRidge:
         nu = self._solved(targets)
         intercept = nu.sum() / self._eta.sum()
         alpha = nu - intercept * self._eta
-        weight = 1.0 if self.sample_weight is None else self.sample_weight
-        fitted = targets - alpha / (C * weight)
+        fitted = targets - alpha * self._lift
         return RidgeModel(alpha, float(intercept), float(alpha @ (fitted - intercept))), fitted
 
     def boundary(self, model):

@@ -37,6 +37,10 @@ from separatrix.solvers.ridge import FeatureRidge, RidgeModel
 TOL = 1e-4
 MAX_STEPS = 1_000
 TINY = 1e-30
+# Range of the weight of the quadratic term: beyond it, rounding is all that residuals tell.
+LEAST_RHO, MOST_RHO = 1e-6, 1e6
+# Added to the diagonal of the matrix of a Newton step, whose entries are then one.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,16 @@ def machines_of(ridge, n_machines, *, loss, epsilon):
     return [
         SplitMachine(ridge, loss=loss, epsilon=epsilon, penalty=penalty) for _ in range(n_machines)
     ]
+
+
+def _of_one_side(ridge, y):
+    """The machine of signs that are all the same, which costs nothing; None if they differ."""
+    xp, _ = namespace_of(y)
+    share = _sum(xp.astype(y > 0, y.dtype), ridge.sample_weight) / ridge.weight
+    if 1e-12 < share < 1 - 1e-12:
+        return None
+    value = 1.0 if share > 0.5 else -1.0
+    return Fit(ridge.constant(value), xp.full_like(y, value), 0.0)
 
 
 # --- losses -------------------------------------------------------------------------------------
@@ -141,6 +155,9 @@ class SplitMachine:
 
     def fit(self, y, C):
         """Fit to the signs `y`."""
+        same = _of_one_side(self._ridge, y)
+        if same is not None:
+            return same
         weight, penalty = self._ridge.sample_weight, self._penalty
         if self._y is None:
             z, u = y.copy(), np.zeros_like(y)
@@ -161,9 +178,10 @@ class SplitMachine:
             if step % self.ADAPT_EVERY == 0:
                 change = (max(primal, TINY) / max(dual, TINY)) ** 0.5
                 if not 1 / 3 < change < 3:
+                    last_rho = penalty.rho
                     change = min(max(change, 0.1), 10.0)
-                    penalty.rho *= change
-                    u = u / change
+                    penalty.rho = min(max(last_rho * change, LEAST_RHO), MOST_RHO)
+                    u = u * (last_rho / penalty.rho)
         self._y, self._z, self._slopes = y, z, penalty.rho * u
         # the Lagrangian: what is left of the residual z - f would cost C times as much otherwise
         slack, _ = _slack(z, y, **self._loss)
@@ -196,7 +214,7 @@ class NewtonMachine:
     def __init__(self, ridge, *, loss, epsilon):
         self._ridge = ridge
         self._loss = {"loss": loss, "epsilon": epsilon}
-        self._rho = self.RHO[loss]
+        self._rho = self._least_rho = self.RHO[loss]
         self._y = self._u = self._model = self._fitted = None
         self._damping = 1.0
 
@@ -208,7 +226,11 @@ class NewtonMachine:
 
     def fit(self, y, C):
         """Fit to the signs `y`."""
+        same = _of_one_side(self._ridge, y)
+        if same is not None:
+            return same
         weight = self._ridge.sample_weight
+        self._adapt(C)
         point = self._start(y, C)
         for _ in range(MAX_STEPS):
             point = self._minimum(point, y, C)
@@ -221,6 +243,17 @@ class NewtonMachine:
         # the Lagrangian: what is left of the residual would cost C times as much otherwise
         objective = point.value - 0.5 * C * self._rho * _norm(old, weight) ** 2
         return Fit(point.model, point.fitted, objective)
+
+    def _adapt(self, C):
+        """Widen the kinks no further than values spread, which at a small C is by little.
+
+        Multipliers would take ever so many steps there.
+        """
+        spread = C * self._ridge.scatter / self._ridge.weight
+        rho = max(self._least_rho, 1 / max(spread, TINY))
+        if self._u is not None:
+            self._u = self._u * (self._rho / rho)
+        self._rho = rho
 
     def _start(self, y, C):
         """Where to begin, which sets the multipliers."""
@@ -335,8 +368,12 @@ def _augmented_scatter(X, rows, weight, mean):
 
 
 def _solve(matrix, right):
+    """Solution of a positive definite system, whatever the units of its unknowns."""
+    scale = 1 / np.sqrt(np.diag(matrix))
+    matrix = scale[:, None] * matrix * scale
+    matrix[np.diag_indices_from(matrix)] += ROUNDING
     factor = cho_factor(matrix, check_finite=False, overwrite_a=True)
-    return cho_solve(factor, right, check_finite=False)
+    return scale * cho_solve(factor, scale * right, check_finite=False)
 
 
 _solve_on_one_thread = one_blas_thread(_solve)

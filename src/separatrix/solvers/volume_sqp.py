@@ -48,7 +48,8 @@ def solve_sqp(responder, signs, *, reg, max_iter, progress):
     best: Any = None
     iterations = progress.iterations(signs.shape[1])
     for start in iterations:
-        run = run_sqp(responder.free, signs[:, start], reg, responder.bound, max_iter)
+        roots = responder.form.roots
+        run = run_sqp(responder.free, signs[:, start], reg, responder.bound, max_iter, roots)
         # a step meets the length to first order only, and longer responses must not win by it
         run = replace(run, h=run.h / np.linalg.norm(run.h))
         objective = float(responder.objective(run.h[:, None], reg)[0])
@@ -59,7 +60,11 @@ def solve_sqp(responder, signs, *, reg, max_iter, progress):
     status = run.status if iterations.status is Status.MAX_ITER else iterations.status
     model = TwoSided(responder.form, run.h, reg, run.eta, run.omega)
     return SolverResult.of_responses(
-        model, objective=objective, history=iterations.history, status=status
+        model,
+        objective=objective,
+        history=iterations.history,
+        status=status,
+        counts=responder.form.counts,
     )
 
 
@@ -74,15 +79,17 @@ class SQPRun:
     status: Status
 
 
-def run_sqp(spectrum, signs, reg, bound, max_iter):
+def run_sqp(spectrum, signs, reg, bound, max_iter, roots=None):
     """Algorithm 1 of the paper from one start."""
     largest = reg * spectrum.values[0]
-    h, eta, omega = signs / len(signs) ** 0.5, 0.0, 0.0
+    roots = np.ones_like(signs) if roots is None else roots
+    h, eta, omega = roots * signs / np.linalg.norm(roots), 0.0, 0.0
     status = Status.MAX_ITER
     for step in range(max_iter):
-        u, tau, new_omega = sqp_step(spectrum, h, eta, reg, bound)
-        new_eta = eta + tau + new_omega * h.sum() / (h @ h)
-        if new_eta >= largest:
+        u, tau, new_omega = sqp_step(spectrum, h, eta, reg, bound, roots)
+        new_eta = eta + tau + new_omega * (roots @ h) / (h @ h)
+        # no number where a step is not defined at all
+        if not (new_eta < largest and 0 < u @ u < np.inf):
             return SQPRun(h, eta, omega, step, Status.BROKEN_OFF)
         change = np.linalg.norm(u - h) + abs(new_eta - eta)
         h, eta, omega = u, new_eta, new_omega
@@ -92,7 +99,7 @@ def run_sqp(spectrum, signs, reg, bound, max_iter):
     return SQPRun(h, eta, omega, step + 1, status)
 
 
-def sqp_step(spectrum, h, eta, reg, bound):
+def sqp_step(spectrum, h, eta, reg, bound, roots=None):
     """Solution u = h + p of the quadratic program (5), with the multipliers of its constraints.
 
     Parameters
@@ -107,25 +114,33 @@ def sqp_step(spectrum, h, eta, reg, bound):
         Weight of smoothness.
     bound : float or None
         Largest absolute sum of responses.
+    roots : ndarray of shape (n_samples,), default=None
+        Weights of responses in their sum, the roots of a `Form`; None if they are one each.
 
     Returns
     -------
     u : ndarray of shape (n_samples,)
         New responses.
     tau : float
-        Multiplier of the linearised length.
+        Multiplier of the linearised length; not finite where no step meets the constraints.
     omega : float
         Multiplier of the sum; zero inside the bound.
     """
+    roots = np.ones_like(h) if roots is None else roots
     V = spectrum.vectors
-    sides = np.stack([signs_of(h), h, np.ones_like(h)], axis=1)
+    sides = np.stack([roots * signs_of(h), h, roots], axis=1)
     a, c, d = (V @ ((V.T @ sides) / (reg * spectrum.values - eta)[:, None])).T
     missing = (1 + h @ h) / 2 - h @ a
+    if h @ c == 0:
+        return h, np.nan, 0.0
     tau, omega = missing / (h @ c), 0.0
     u = a + tau * c
-    if bound is not None and abs(u.sum()) > bound:
-        target = np.copysign(bound, u.sum())
-        system = np.array([[h @ c, h @ d], [c.sum(), d.sum()]])
-        tau, omega = np.linalg.solve(system, [missing, target - a.sum()])
+    if bound is not None and abs(roots @ u) > bound:
+        target = np.copysign(bound, roots @ u)
+        system = np.array([[h @ c, h @ d], [roots @ c, roots @ d]])
+        try:
+            tau, omega = np.linalg.solve(system, [missing, target - roots @ a])
+        except np.linalg.LinAlgError:
+            return h, np.nan, 0.0
         u = a + tau * c + omega * d
     return u, float(tau), float(omega)

@@ -19,6 +19,8 @@ N_VOTERS = 10
 RIDGE = 0.01
 # Where logarithms of ratios end.
 TINY = 1e-9
+# Distinct values up to which a column is one of levels, as answers and categories are.
+MOST_LEVELS = 12
 
 
 # --- what all labellings of the same samples share ----------------------------------------------
@@ -77,6 +79,7 @@ class Measures:
             "log dimension": -np.log(max(float(ratios.mean()), 1e-3)),
             "distinct": len(np.unique(X.round(6), axis=0)) / n_samples,
             "skew": float(np.abs(skew).mean()),
+            "columns of levels": share_of_levels(X),
             "spread of density": float(self.log_density.std()),
         }
 
@@ -86,6 +89,12 @@ class Measures:
             places = self.geometry.embedding(n_clusters, "shared_graph")[self.drawn]
             self._embedded[n_clusters] = pairwise_distances(places)
         return self._embedded[n_clusters]
+
+
+def share_of_levels(X):
+    """Share of columns of few values: gaps between these are of the scale, not of the samples."""
+    most = min(MOST_LEVELS, len(X) // 10)
+    return float(np.mean([len(np.unique(column.round(6))) <= most for column in X.T]))
 
 
 def sample_features(measures, n_clusters):

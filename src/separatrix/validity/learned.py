@@ -129,7 +129,7 @@ def support_features(agreement, families):
 
 @cache
 def learned_validity():
-    """The trees that come with this library, grown by benchmarks/validity/train.py: version 1."""
+    """The trees that come with this library, grown by benchmarks/validity/train.py: version 2."""
     with (files("separatrix.validity") / "model.npz").open("rb") as file, np.load(file) as stored:
         trees = {
             kind: BoostedTrees(*(stored[f"{kind}_{part}"] for part in PARTS))

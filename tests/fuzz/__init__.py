@@ -1,0 +1,1 @@
+"""Random cases against every estimator, and the laws that every outcome obeys."""
