@@ -15,7 +15,7 @@ digits: .venv/cli.stamp
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest --numprocesses auto
 
-# Random cases against every estimator, in about an hour; the report is in build/fuzz.
+# Random cases against every estimator, half an hour on two cores; the report is in build/fuzz.
 CASES ?= 100000
 fuzz: .venv/dev.stamp
 	$(BIN)/python -m tests.fuzz.driver --cases $(CASES)

@@ -445,6 +445,19 @@ def test_bad_gamma_is_refused(gamma):
         MaximumMarginClustering(gamma=gamma).fit(groups())
 
 
+@pytest.mark.parametrize("multiple", [1e-300, 1e300])
+def test_widths_whose_squares_cannot_be_computed_are_refused(multiple):
+    with pytest.raises(ValueError, match="take a multiple nearer to 1"):
+        MaximumMarginClustering(gamma=("mean", multiple)).fit(groups())
+
+
+def test_spectral_start_on_a_precomputed_kernel_is_silent():
+    X = groups(3, n=40)
+    K = rbf_kernel(X)
+    model = MaximumMarginClustering(kernel="precomputed", init="spectral").fit(K)
+    np.testing.assert_array_equal(model.predict(K), model.labels_)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_precomputed_and_callable_kernels_equal_the_named_one(loss):
     X = groups(12, n=50, spread=1.5)

@@ -420,8 +420,8 @@ def expected_labels(case, model):
     return model.labels_ if promised else None
 
 
-def judge_predictions(model, said, n, expected):
-    """Violations of predictions of `n` samples."""
+def judge_predictions(model, said, n, expected, words):
+    """Violations of predictions of `n` samples, whatever these are in words."""
     labels = said["predict"]
     if any(values.shape[0] != n for values in said.values()):
         yield Violation("a prediction for each sample", str({k: v.shape for k, v in said.items()}))
@@ -431,7 +431,7 @@ def judge_predictions(model, said, n, expected):
         yield Violation("predictions are clusters or classes", "predict", told=str(labels))
     if expected is not None and not np.array_equal(labels, expected):
         told = f"predict: {labels}\nlabels_: {expected}"
-        yield Violation("predict of the training samples is labels_", "predict", told=told)
+        yield Violation("predict of the training samples is labels_", words, told=told)
     for method, scores in said.items():
         docs = inspect.getdoc(getattr(model, method)) or ""
         if method != "predict" and not (np.isfinite(scores).all() or NOT_FINITE.search(docs)):
@@ -448,7 +448,7 @@ def judge_training_samples(case, model):
     yield from judge_attempt(case, made)
     if made.error is None:
         expected = expected_labels(case, model)
-        yield from judge_predictions(model, made.result, len(case.rows), expected)
+        yield from judge_predictions(model, made.result, len(case.rows), expected, "as fitted")
     else:
         yield Violation.by("the training samples are predicted", made.error)
 
@@ -466,6 +466,6 @@ def judge_probe(case, model):
     if made.error is None and probe.grade is BAD:
         yield Violation("bad samples are not predicted", probe.words)
     elif made.error is None:
-        yield from judge_predictions(model, made.result, len(rows), expected)
+        yield from judge_predictions(model, made.result, len(rows), expected, probe.words)
     elif probe.grade is FINE:
         yield Violation.by("fine samples are predicted", made.error)

@@ -206,13 +206,13 @@ class InformationMaximizationClustering(MeansClustering):
             Rows add up to one. Lazy for a dask array.
         """
         X = self._validate_new(X, "predict_proba")
-        scores = self._model.scores_of_rows(X)
+        scores, n_clusters = self._model.scores_of_rows(X), self._model.n_clusters
         if not is_dask(scores):
-            return probabilities_of(scores, self.n_clusters)
+            return probabilities_of(scores, n_clusters)
         return scores.map_blocks(
             probabilities_of,
-            self.n_clusters,
-            chunks=(scores.chunks[0], (self.n_clusters,)),
+            n_clusters,
+            chunks=(scores.chunks[0], (n_clusters,)),
             new_axis=1 if scores.ndim == 1 else None,
             dtype=scores.dtype,
         )

@@ -264,7 +264,9 @@ class MaximumMarginClustering(BoundaryClustering):
         if self.n_clusters == 1 or len(np.unique(labels)) < 2:
             raise ValueError("sparse_model needs at least 2 clusters, the fit found 1.")
         kernel = Kernel.of(self)
-        kernel = replace(kernel, gamma=self.gamma_) if kernel.has_gamma else kernel
+        if kernel.has_gamma:  # none was used where each distinct sample is a cluster
+            used = not np.isnan(self.gamma_)
+            kernel = replace(kernel, gamma=self.gamma_) if used else kernel.resolved(X)
         machine = SVC(C=self.C, kernel=kernel.values)
         if kernel.name in ("linear", "rbf", "poly", "sigmoid", "precomputed"):
             machine = SVC(C=self.C, kernel=kernel.name, **kernel.params)

@@ -197,7 +197,7 @@ def _checked_rows(X, validate, name, dtype, sparse, min_samples=1):
     _check_shape(X, name, min_samples)
     dtype = supported_floats(X) if dtype is None else dtype
     # numbers of more than double precision may become infinite, which is told in words
-    with naming(name), np.errstate(over="ignore"):
+    with naming(name), np.errstate(over="ignore", invalid="ignore"):
         return validate(X, accept_sparse="csr" if sparse else False, dtype=dtype)
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -198,7 +199,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         scikit-learn's KMeans, each of them is a cluster, unless links part equal ones.
         """
         if self.n_clusters == 1:
-            return rows_at(X, np.arange(1))
+            first = rows_at(X, np.arange(1))
+            return first.toarray() if sp.issparse(first) else first
         rows = few_distinct_rows(X, sample_weight, self.n_clusters) if links is None else None
         if rows is not None:
             samples = "sample" if len(rows) == 1 else "samples, each of which is a cluster"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._sklearn import namespace_of, to_numpy, widest_float
+from separatrix.data.gate import check_numbers
 
 # Of an even share, which a cluster of free size keeps at least.
 FLOOR = 0.1
@@ -70,7 +71,7 @@ class Sizes:
 
 def given_shares(shares, n_clusters):
     """Shares of clusters as an array, or an error."""
-    shares = np.asarray(shares, dtype=np.float64)
+    shares = check_numbers(shares, "shares")
     if shares.shape != (n_clusters,):
         raise ValueError(
             f"shares has shape {shares.shape} but n_clusters={n_clusters}; pass one share per "

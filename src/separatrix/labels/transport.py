@@ -296,7 +296,7 @@ def _offset_in_order(
     for i in order:
         if weight[i] > 0:
             smallest, largest = min(smallest, needed[i]), max(largest, needed[i])
-    apart = 32 * 2.220446049250313e-16 * max(abs(smallest), abs(largest))
+    apart = ROUNDING * max(abs(smallest), abs(largest))
     offset, nearest, last = 0.0, np.inf, np.nan
     for i in order:
         if weight[i] <= 0:

@@ -339,7 +339,9 @@ class Spread:
         """Responses of new samples that the known ones, held fixed, make optimal."""
         rows, diagonal = self.form.to_new(similarities)
         pull = -self.reg * np.asarray(rows @ self.columns)
-        return self._squeezed(pull / (self.reg * diagonal[:, None] - self.eta))
+        scale = self.reg * diagonal[:, None] - self.eta
+        # a sample that is similar to none has no response
+        return self._squeezed(np.divide(pull, scale, out=np.zeros_like(pull), where=scale != 0))
 
     def _squeezed(self, columns):
         return columns[:, 0] if columns.shape[1] == 1 else columns

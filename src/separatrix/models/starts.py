@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
 from separatrix._sklearn import like, to_numpy
@@ -328,13 +329,11 @@ def spectral_start(rows, weights, n_clusters, rng):
     rows, weights = sample_rows(rows, weights, size=SPECTRAL_ROWS, rng=rng)
     if rows.shape[0] <= n_clusters:  # a cluster each: there is nothing to cut
         return kmeans_start(rows, weights, n_clusters)
+    similarities = rbf_kernel(rows, gamma=distance_gamma(rows, weights))
     cut = SpectralClustering(
-        n_clusters,
-        gamma=distance_gamma(rows, weights),
-        assign_labels="cluster_qr",
-        random_state=rng,
+        n_clusters, affinity="precomputed", assign_labels="cluster_qr", random_state=rng
     )
-    return _NearestRow(rows, cut.fit_predict(rows))
+    return _NearestRow(rows, cut.fit_predict(similarities))
 
 
 def _padded(centers, n_clusters):

@@ -400,7 +400,7 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
     distances = np.sqrt(squared_distances(rows, rows))
     if weights is None and rule == "mean" and len(distances) > 1:
         typical = distances.sum() / (len(distances) * (len(distances) - 1))
-        return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+        return _of_width(typical, rule, multiple)
     weights = np.ones(len(distances)) if weights is None else weights
     pairs = np.outer(weights, weights)
     # a sample of weight two is two equal samples, which make pairs at distance zero
@@ -413,7 +413,20 @@ def distance_gamma(X, weights=None, *, rule="mean", multiple=1.0):
         order = np.argsort(distances, axis=None)
         below = np.cumsum(pairs.ravel()[order])
         typical = distances.ravel()[order[np.searchsorted(below, 0.5 * below[-1])]]
-    return 1.0 / (multiple * typical) ** 2 if typical > 0 else 1.0
+    return _of_width(typical, rule, multiple)
+
+
+def _of_width(typical, rule, multiple):
+    """Kernel coefficient of a multiple of a typical distance; one where that is zero."""
+    if typical == 0:
+        return 1.0
+    width = float(multiple) * float(typical)
+    if not 1e-150 < width < 1e150:
+        raise ValueError(
+            f"gamma=({rule!r}, {multiple:g}) makes a width of {width:g}, whose square cannot be "
+            "computed with; take a multiple nearer to 1."
+        )
+    return 1.0 / width**2
 
 
 # --- distances ----------------------------------------------------------------------------------

@@ -236,6 +236,16 @@ def machine_bound(N, alpha, y, C):
     return float(bound)
 
 
+def factor_of(G):
+    """Cholesky factor of a kernel, which rounding may have made singular."""
+    for ridge in (0.0, 1e-14, 1e-12, 1e-10):
+        with suppress(LinAlgError):
+            return cholesky(G + ridge * np.trace(G) * np.eye(len(G)), lower=True)
+    raise ValueError(
+        "kernel is not positive semidefinite on X, not even up to rounding; use another."
+    )
+
+
 class GeneralizedProgram(Program):
     r"""The program of `relax_generalized_margin`, in coordinates in which it is well scaled.
 
@@ -245,7 +255,7 @@ class GeneralizedProgram(Program):
 
     def __init__(self, G, C):
         self.C, self.n = C, len(G)
-        self.L = cholesky(G, lower=True)
+        self.L = factor_of(G)
         self.largest = np.abs(G).sum(axis=1).max()
         self.gains = np.ones(self.n)
 
