@@ -142,11 +142,16 @@ class ApproximateSearch:
     # Cells that are searched, for the training rows and for new ones.
     N_PROBES, N_PROBES_NEW = 12, 32
     N_ROUNDS = 2
+    # Beyond this, in units of the known rows, all new ones are equally far.
+    FARTHEST = 1e15
 
     def __init__(self, rows):
         faiss = import_faiss()
         n_rows, n_features = rows.shape
         self._origin = rows.mean(axis=0)
+        # a power of two, so that only numbers beyond single precision change
+        largest = float(np.abs(rows - self._origin).max())
+        self._unit = 2.0 ** np.frexp(largest)[1] if largest > 0 else 1.0
         self._rows = self._single(rows)
         # beyond a million rows, larger cells, or finding the nearest centre would take longest
         n_cells = int(min(n_rows // self.CELL_ROWS + 1, 2 * np.sqrt(n_rows)))
@@ -159,7 +164,8 @@ class ApproximateSearch:
         self._index.add(self._rows)
 
     def _single(self, rows):
-        return np.ascontiguousarray(rows - self._origin, dtype=np.float32)
+        placed = np.clip((rows - self._origin) / self._unit, -self.FARTHEST, self.FARTHEST)
+        return np.ascontiguousarray(placed, dtype=np.float32)
 
     def _in_cells(self, rows, n_neighbors, n_probes):
         """Squared distances and indices of the nearest rows in the nearest cells."""

@@ -10,6 +10,8 @@ from separatrix.result import SolverResult, Status
 
 # Change of responses and multiplier at which Algorithm 1 of the paper stops.
 SQP_TOL = 1e-6
+# Responses whose squares can still be summed.
+LARGEST_RESPONSE = 1e140
 
 
 def solve_sqp(responder, signs, *, reg, max_iter, progress):
@@ -89,7 +91,7 @@ def run_sqp(spectrum, signs, reg, bound, max_iter, roots=None):
         u, tau, new_omega = sqp_step(spectrum, h, eta, reg, bound, roots)
         new_eta = eta + tau + new_omega * (roots @ h) / (h @ h)
         # no number where a step is not defined at all
-        if not (new_eta < largest and 0 < u @ u < np.inf):
+        if not (new_eta < largest and 0 < np.abs(u).max() < LARGEST_RESPONSE):
             return SQPRun(h, eta, omega, step, Status.BROKEN_OFF)
         change = np.linalg.norm(u - h) + abs(new_eta - eta)
         h, eta, omega = u, new_eta, new_omega

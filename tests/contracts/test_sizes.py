@@ -1,0 +1,192 @@
+"""Bounds on sizes, as the tests of k-means-constrained ask for them."""
+
+import numpy as np
+import pytest
+
+from separatrix import (
+    HardMaximumVolumeClustering,
+    RegularizedLeastSquaresClustering,
+    SemidefiniteMarginClustering,
+)
+
+from .cases import each, groups, taking
+
+bounded = each(taking("max_size"))
+balanced = each(taking("balance"))
+# The others split in two again and again, and keep each split in balance up to one sample.
+IN_SPLITS = (HardMaximumVolumeClustering, SemidefiniteMarginClustering)
+in_splits = each(IN_SPLITS)
+at_once = each([one for one in taking("balance") if one not in IN_SPLITS])
+MOST = 0.1  # of all samples, by which two clusters in balance may differ here
+
+
+def sizes_of(model):
+    return np.bincount(model.labels_, minlength=model.n_clusters)
+
+
+def cloud(n_samples=30, seed=0):
+    """Samples without groups, so that any sizes are possible."""
+    return np.random.default_rng(seed).normal(size=(n_samples, 2))
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+@bounded
+@pytest.mark.parametrize(
+    ("n_clusters", "low", "high"),
+    [
+        (2, 15, 15),
+        (2, 12, None),
+        (2, None, 16),
+        (3, 10, 10),
+        (3, 8, 12),
+        (3, 1, 11),
+        (3, 9, None),
+        (4, None, 8),
+        (4, 7, 8),
+        (5, 6, 6),
+    ],
+)
+def test_sizes_are_within_their_bounds(estimator, n_clusters, low, high):
+    """For groups of other sizes, and for samples without groups."""
+    for X in (groups((20, 6, 4))[0], cloud()):
+        params = {"min_size": low, "max_size": high, "random_state": 0}
+        sizes = sizes_of(estimator(n_clusters, **params).fit(X))
+        assert sizes.sum() == len(X)
+        assert sizes.min() >= (low or 0)
+        assert sizes.max() <= (high or len(X))
+
+
+@bounded
+def test_bounds_that_bind_nothing_change_nothing(estimator):
+    X, y = groups()
+    for low, high in ((0, 30), (1, None), (9, 11), (None, 11)):
+        model = estimator(3, min_size=low, max_size=high, random_state=0).fit(X)
+        np.testing.assert_array_equal(model.labels_, y)
+
+
+@bounded
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"min_size": 12, "max_size": 11}, "min_size=12 must not exceed max_size=11"),
+        ({"min_size": 11}, "min_size=11 is infeasible: n_clusters=3 needs 33 samples, got 30"),
+        ({"max_size": 9}, "max_size=9 is infeasible: n_clusters=3 has room for 27 .* got 30"),
+        ({"min_size": -1}, "'min_size' parameter"),
+        ({"max_size": 0}, "'max_size' parameter"),
+        ({"min_size": 2.5}, "'min_size' parameter"),
+        ({"min_size": 5, "shares": "equal"}, "shares='free' only"),
+    ],
+)
+def test_bounds_that_no_sizes_meet_are_refused(estimator, params, words):
+    with pytest.raises(ValueError, match=words):
+        estimator(3, **params).fit(cloud())
+
+
+@pytest.mark.parametrize(
+    ("shares", "sizes"),
+    [
+        ("equal", [10, 10, 10]),
+        ([0.5, 0.3, 0.2], [15, 9, 6]),
+        ([0.1, 0.2, 0.7], [21, 6, 3]),
+        ([1 / 3, 1 / 3, 1 / 3], [10, 10, 10]),
+    ],
+)
+def test_shares_are_kept_to_the_sample(shares, sizes):
+    for X in (groups((20, 6, 4))[0], cloud()):
+        model = RegularizedLeastSquaresClustering(3, shares=shares, random_state=0).fit(X)
+        np.testing.assert_array_equal(sizes_of(model), sizes)
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ([0.5, 0.5], r"shares has shape \(2,\) but n_clusters=3"),
+        ([0.5, 0.3, 0.3], "sum to 1, got .* 1.1"),
+        ([0.6, 0.6, -0.2], "shares must be positive"),
+        ("even", "'shares' parameter"),
+    ],
+)
+def test_bad_shares_are_refused(shares, words):
+    with pytest.raises(ValueError, match=words):
+        RegularizedLeastSquaresClustering(3, shares=shares).fit(cloud())
+
+
+@bounded
+def test_predictions_are_free_of_bounds(estimator):
+    """Bounds hold for the samples of a fit: what is predicted depends on each sample alone."""
+    X, y = groups()
+    model = estimator(3, min_size=9, max_size=11, random_state=0).fit(X)
+    assert (model.predict(np.repeat(X[y == 2], 10, axis=0)) == 2).all()
+    np.testing.assert_array_equal(model.predict(X[:1]), y[:1])
+
+
+@bounded
+def test_bounds_keep_predictions_and_labels_together(estimator):
+    X = groups((20, 6, 4))[0]
+    model = estimator(3, min_size=8, max_size=12, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+# --- balance ------------------------------------------------------------------------------------
+
+
+@balanced
+@pytest.mark.parametrize("seed", range(2))
+def test_two_clusters_are_in_balance(estimator, seed):
+    """However uneven the groups are."""
+    for X in (groups((20, 10), seed)[0], cloud(seed=seed)):
+        model = estimator(2, balance=MOST, random_state=0).fit(X)
+        assert abs(np.diff(sizes_of(model))[0]) <= MOST * len(X) + 1e-9
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@balanced
+def test_balance_that_binds_nothing_changes_nothing(estimator):
+    X, y = groups((16, 14))
+    model = estimator(2, balance=MOST, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_, y)
+
+
+@balanced
+def test_halves_are_exact(estimator):
+    X = groups((20, 10))[0]
+    model = estimator(2, balance=0.0, random_state=0).fit(X)
+    np.testing.assert_array_equal(sizes_of(model), [15, 15])
+
+
+@at_once
+@pytest.mark.parametrize(("n_clusters", "balance"), [(3, 0.0), (3, 0.1), (4, 0.1)])
+def test_several_clusters_are_in_balance(estimator, n_clusters, balance):
+    """Up to one sample, as no share of 21 samples is a whole number."""
+    sizes = sizes_of(estimator(n_clusters, balance=balance, random_state=0).fit(cloud(21)))
+    even = 21 / n_clusters
+    assert sizes.min() >= np.floor((1 - balance) * even)
+    assert sizes.max() <= np.ceil((1 + balance) * even)
+
+
+@at_once
+def test_halves_of_an_odd_number_are_refused(estimator):
+    with pytest.raises(ValueError, match=r"balance=0 is infeasible: n_samples=21 is odd.*0\.0477"):
+        estimator(2, balance=0.0).fit(cloud(21))
+
+
+@in_splits
+def test_halves_of_an_odd_number_differ_by_one(estimator):
+    model = estimator(2, balance=0.0, random_state=0).fit(cloud(21))
+    np.testing.assert_array_equal(sizes_of(model), [11, 10])
+
+
+@balanced
+@pytest.mark.parametrize("balance", [-0.1, 1.5, "even"])
+def test_bad_balance_is_refused(estimator, balance):
+    with pytest.raises(ValueError, match="'balance' parameter"):
+        estimator(2, balance=balance).fit(cloud())
+
+
+@balanced
+def test_predictions_are_free_of_balance(estimator):
+    X, y = groups((16, 14))
+    model = estimator(2, balance=MOST, random_state=0).fit(X)
+    assert (model.predict(np.repeat(X[y == 1], 5, axis=0)) == 1).all()
