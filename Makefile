@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test fuzz lint papers speed robustness validity figures parameters clean
+.PHONY: demo digits test fuzz coverage mutation audit lint papers speed robustness validity figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -19,6 +19,20 @@ test: .venv/dev.stamp
 CASES ?= 100000
 fuzz: .venv/dev.stamp
 	$(BIN)/python -m tests.fuzz.driver --cases $(CASES)
+
+# Share of the lines and branches that the tests run; less than 95 % fails.
+coverage: .venv/dev.stamp
+	mkdir -p build/coverage
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report term --cov-report html:build/coverage/html
+
+# Share of the faults put into labels and metrics that the tests notice; less than 85 % fails.
+MUTANTS ?= 150
+mutation: .venv/dev.stamp
+	$(BIN)/python benchmarks/quality/mutation.py --sample $(MUTANTS)
+
+# Known vulnerabilities and the licences of what a user installs.
+audit: .venv/dev.stamp
+	$(BIN)/python benchmarks/quality/audit.py
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -25,6 +25,8 @@ from separatrix.metrics import (
     hamming_clustering_distance,
     relative_margin_share,
     separation_from_margin,
+    separation_lower_bound,
+    separation_probability_score,
     validity_score,
 )
 from separatrix.similarity.geometry import Geometry
@@ -542,6 +544,80 @@ def test_relative_margin_at_its_ends():
 def test_numbers_out_of_range_are_named(function, args, message):
     with pytest.raises(ValueError, match=message):
         function(*args)
+
+
+# Separation probability of samples
+
+
+def labelled_samples(seed=0, n=60, n_clusters=2):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_clusters
+    return rng.normal(size=(n, 3)) + 2 * rng.normal(size=(n_clusters, 3))[labels], labels
+
+
+def test_separation_is_that_of_the_worst_pair_by_the_minimax_probability_machine():
+    X, labels = labelled_samples(n_clusters=3)
+    pairs = [
+        minimax_probability_machine(X[labels == a], X[labels == b])[0]
+        for a, b in itertools.combinations(range(3), 2)
+    ]
+    assert max(pairs) > 1.1 * min(pairs)
+    score = separation_probability_score(X, labels, reg=0)
+    assert isinstance(score, float)
+    assert score == pytest.approx(min(pairs), rel=1e-6)
+    names = np.array(["fox", "ant", "owl"])[labels]
+    assert separation_probability_score(X, names, reg=0) == pytest.approx(score, rel=1e-9)
+
+
+@pytest.mark.parametrize("score", [separation_probability_score, separation_lower_bound])
+class TestSeparationOfSamples:
+    def test_weight_is_repetition_and_zero_is_absence(self, score):
+        X, labels = labelled_samples()
+        weight = np.random.default_rng(1).integers(0, 3, size=len(X))
+        labels[:5], weight[:5] = 2, 0  # a third cluster without weight does not count
+        repeated = score(np.repeat(X, weight, axis=0), np.repeat(labels, weight))
+        assert score(X, labels, sample_weight=weight) == pytest.approx(repeated, rel=1e-9)
+        assert score(X, labels + (labels == 0) * 9, sample_weight=weight) == pytest.approx(
+            repeated, rel=1e-9
+        )
+
+    def test_more_regularisation_separates_less(self, score):
+        X, labels = labelled_samples()
+        scores = [score(X, labels, reg=reg) for reg in (0, 0.1, 1.0, 10.0)]
+        assert (np.diff(scores) < -1e-3).all()
+        assert score(X, labels) == scores[1]
+
+    @pytest.mark.parametrize("reg", [-1e-9, np.inf, np.nan])
+    def test_reg_out_of_range_is_named(self, score, reg):
+        with pytest.raises(ValueError, match=f"reg={reg} is negative or not finite"):
+            score(*labelled_samples(), reg=reg)
+
+    def test_one_cluster_is_refused(self, score):
+        X, labels = labelled_samples()
+        with pytest.raises(ValueError, match="labels has 1 cluster of positive weight"):
+            score(X, np.zeros(len(X)))
+        with pytest.raises(ValueError, match="labels has 1 cluster of positive weight"):
+            score(X, labels, sample_weight=labels == 1)
+        with pytest.raises(ValueError, match="labels has 59 samples but X has 60"):
+            score(X, labels[1:])
+
+
+def test_lower_bound_names_what_it_cannot_bound():
+    X, labels = labelled_samples()
+    with pytest.raises(ValueError, match="labels has 3 clusters and X 3 features"):
+        separation_lower_bound(X, np.arange(60) % 3)
+    with pytest.raises(ValueError, match=r"coef has shape \(2,\) but X has 3 features"):
+        separation_lower_bound(X, labels, coef=[1.0, 2.0])
+
+
+def test_lower_bound_along_a_direction_knows_no_length():
+    X, labels = labelled_samples()
+    coef = np.array([1.0, -2.0, 0.5])
+    bound = separation_lower_bound(X, labels, coef=coef)
+    assert 0 < bound < separation_lower_bound(X, labels)
+    assert separation_lower_bound(X, labels, coef=-7 * coef) == pytest.approx(bound, rel=1e-9)
+    along = separation_lower_bound((X @ coef)[:, None], labels, reg=0)
+    assert separation_lower_bound(X, labels, coef=coef, reg=0) == pytest.approx(along, rel=1e-9)
 
 
 # Predicted validity

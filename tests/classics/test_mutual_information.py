@@ -259,3 +259,10 @@ def test_what_cannot_work_is_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"80 samples need .* use affinity='local'"):
         with_gaussian(2).fit(X)
     model.fit(X)  # a kernel between neighbours needs less
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_information_of_a_few_samples(n):
+    X = np.arange(float(n))[:, None]
+    assert np.isfinite(least_squares_mutual_information(X, np.arange(n) % 2, random_state=0))

@@ -111,3 +111,10 @@ def test_tiny_and_badly_scaled_programs(n, scale):
     G = generalized_kernel(scale * oracle.kernel(n, "laplacian"), 1e4)
     for C in (5e-4, 0.5, 500.0):
         assert relax_generalized_margin(G, C=C).gap <= 1e-6
+
+
+@pytest.mark.parametrize("sum_penalty", [1e-150, 1e-30, 1e30, 1e150])
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+def test_any_penalty_of_the_sum_leaves_a_definite_matrix(sum_penalty, size):
+    G = generalized_kernel(size * oracle.kernel(10), sum_penalty)
+    np.linalg.cholesky(G / np.abs(G).max())

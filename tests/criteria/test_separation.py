@@ -362,3 +362,24 @@ def test_eigenvector_is_that_of_theorem_3(data, reg):
     assert separation_probability_score(X, q > 0, reg=reg) == pytest.approx(
         model.separation_probability_
     )
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_links_may_leave_one_cluster(solver):
+    X = correlated_groups(0, n=6)
+    model = MaximinSeparationClustering(solver=solver)
+    with pytest.warns(ConvergenceWarning, match="Fewer clusters"):
+        model.fit(X, must_link=[[i, i + 1] for i in range(5)])
+    assert np.isfinite(model.objective_)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["mpm", "gep"])
+def test_links_may_part_equal_samples(solver):
+    X = np.repeat([[0.0, 1.0], [3.0, 1.0]], 8, axis=0)
+    model = MaximinSeparationClustering(3, solver=solver)
+    model.fit(X, cannot_link=[[0, 1], [1, 9], [0, 9]])
+    assert len(set(model.labels_[[0, 1, 9]])) == 3
+    assert np.isfinite(model.objective_)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from separatrix.data.moments import Units, total_moments
 from separatrix.models.boundaries import Boundaries
 from separatrix.solvers.minimax import MomentProblem
 
@@ -55,3 +56,14 @@ def test_moments_follow_the_labels(n_clusters, container, weighted):
             check_moments(partition, X, labels, ones, list(clusters))
     sizes = np.bincount(labels, weights=ones, minlength=n_clusters)
     np.testing.assert_allclose(partition.weights, sizes, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-130, 1.0, 1e130])
+def test_one_unit_of_all_features_at_any_scale(scale):
+    X = np.random.default_rng(0).normal(size=(40, 3)) * [1.0, 2.0, 3.0]
+    moments = total_moments(scale * X, shift=np.zeros(3))
+    with np.errstate(all="raise"):
+        units = Units.of(moments, np.zeros(3), isotropic=True)
+    values = np.linalg.eigvalsh(np.cov(X.T, bias=True))
+    expected = scale * np.sqrt((values**2).sum() / values.sum())
+    np.testing.assert_allclose(units.scale, expected)

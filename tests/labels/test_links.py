@@ -4,13 +4,14 @@ import itertools
 import pickle
 import re
 
+import dask.array as dask_array
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix.labels import links as links_module
-from separatrix.labels.links import Links, linked_labels, linked_signs
+from separatrix.labels.links import Links, linked_labels, linked_signs, links_of
 
 
 def random_pairs(rng, n_samples, n_pairs):
@@ -149,6 +150,12 @@ def test_too_many_clusters_needed_is_told():
     assert Links.of(9, 4, cannot_link=wheel).n_components == 9
 
 
+def test_twenty_samples_are_named_and_more_are_counted():
+    for n_samples, end in ((20, "18, 19, more than"), (21, "18, 19 and 1 more, more than")):
+        with pytest.raises(ValueError, match=f"for samples 0, 1, .* {end} n_clusters=2"):
+            Links.of(n_samples, 2, cannot_link=[4] * n_samples)
+
+
 MALFORMED = [
     ("must_link", [[0, 10]], "has 10 in row 0 but there are 10 samples: .*0 to 9"),
     ("cannot_link", [[0, 1], [-1, 2]], "has -1 in row 1"),
@@ -269,7 +276,8 @@ def test_signs_equal_brute_force():
     for seed in range(400):
         rng, links, allowed = links_case(seed, 2)
         n = links.n_samples
-        weight = [None, np.full(n, 0.1), rng.integers(1, 4, n).astype(float)][seed % 3]
+        some = np.where(np.arange(n) % 3 == 1, 0.0, 0.1)  # what has no weight needs no room
+        weight = [None, np.full(n, 0.1), rng.integers(1, 4, n).astype(float), some][seed % 4]
         gains = rng.normal(size=n).round(1)
         balance = [0.0, 0.1, 0.25, 0.5, 1.0, 2.0][seed % 6]
         found = linked_signs(gains, links, balance=balance, sample_weight=weight)
@@ -311,6 +319,10 @@ def test_equal_gains_stay_together_where_the_band_allows_it():
     found = linked_signs(np.zeros(10), links, balance=0.0)
     assert found.within
     assert found.y.sum() == 0
+    # two samples apart are in balance whatever their signs
+    gains = np.array([1.0, 1, 2, 3, 4, 5])
+    found = linked_signs(gains, Links.of(6, 2, cannot_link=[[0, 1]]), balance=0.0)
+    assert found.y.tolist() == [-1, 1, -1, -1, 1, 1]
 
 
 def sizes_case(seed, n_clusters):
@@ -361,6 +373,19 @@ def test_sizes_are_kept_whenever_free_samples_allow(n_clusters):
     assert n_bound > 0
 
 
+def test_offsets_of_two_clusters_agree_with_the_labels():
+    for seed in range(10):
+        scores, links = np.random.default_rng(seed).normal(size=(9, 2)), Links.of(9, 2)
+        for size in range(9):
+            sizes = np.array([9 - size, size])
+            found = linked_labels(scores, links, min_size=sizes, max_size=sizes)
+            assert found.within
+            np.testing.assert_array_equal(np.bincount(found.labels, minlength=2), sizes)
+            by_offsets = (scores + found.offsets).argmax(axis=1)
+            # no threshold is beyond the last sample, which lies on it
+            assert np.count_nonzero(by_offsets != found.labels) <= (size == 0)
+
+
 def test_equal_scores_are_parted_for_sizes():
     found = linked_labels(np.ones((3_000, 3)), Links.of(3_000, 3), min_size=1_000)
     assert found.within
@@ -397,3 +422,13 @@ def test_a_group_too_large_to_search_still_keeps_its_links(monkeypatch):
         links = Links.of(n, 3, cannot_link=cannot)
         assert links.violations(linked_labels(rng.normal(size=(n, 3)), links).labels) == 0
     np.testing.assert_array_equal(linked_labels(np.eye(3)[hidden], links).labels, hidden)
+
+
+def test_links_of_users_are_none_if_they_bind_nothing():
+    X = np.zeros((5, 2))
+    assert links_of(X, 2, None, None, None) is None
+    assert links_of(X, 2, [[3, 3]], [], [0, -1, -1, -1, -1]) is None
+    links = links_of(X, 3, [[0, 1]], [[2, 3]], [0, -1, -1, -1, 0])
+    assert_same(links, Links.of(5, 3, must_link=[[0, 1], [0, 4]], cannot_link=[[2, 3]]))
+    with pytest.raises(TypeError, match="need samples in memory, got a dask array"):
+        links_of(dask_array.from_array(X), 2, [[0, 1]], None, None)

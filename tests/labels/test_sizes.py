@@ -8,7 +8,13 @@ from scipy import sparse
 from scipy.optimize import LinearConstraint, linprog, milp
 from sklearn import config_context
 
-from separatrix.labels.sizes import Sizes, balanced_offsets, balanced_threshold
+from separatrix.labels.sizes import (
+    Sizes,
+    balanced_offsets,
+    balanced_threshold,
+    check_halves,
+    rounded,
+)
 
 LOSSES = {
     "laplacian": lambda f, y: np.abs(f - y),
@@ -348,3 +354,49 @@ def test_sizes_of_a_sample_are_in_proportion_and_leave_no_cluster_empty():
 def test_sizes_that_cannot_be_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         Sizes.of(10, 3, *parameters)
+
+
+def test_bounds_that_leave_one_way_only_are_allowed():
+    for parameters in ((4, 4), (4, None), (None, 4)):
+        sizes = Sizes.of(12, 3, "free", *parameters)
+        assert sizes.met_by(np.array([4, 4, 4]))
+        assert not sizes.met_by(np.array([4, 3, 5]))
+    np.testing.assert_array_equal(Sizes.of(12, 3, "equal", None, None).least, 4)
+    np.testing.assert_array_equal(Sizes.of(12, 3, "equal", None, None).most, 4)
+    np.testing.assert_array_equal(Sizes.of(100, 3, "free", None, None).least, 3)
+
+
+def test_shares_sum_to_one_up_to_rounding():
+    for shares in ([0.5, 0.5 + 5e-7], [0.5, 0.5 - 5e-7]):
+        np.testing.assert_array_equal(Sizes.of(10, 2, shares, None, None).least, [5, 5])
+    for shares in ([0.5, 0.5 + 5e-6], [0.5, 0.5 - 5e-6], [0.0, 1.0], [1.5, -0.5]):
+        with pytest.raises(ValueError, match="shares must be positive and sum to 1"):
+            Sizes.of(10, 2, shares, None, None)
+
+
+@pytest.mark.parametrize("n_samples", [7, 10, 23])
+def test_whole_sizes_are_the_nearest_of_their_sum(n_samples):
+    for seed in range(30):
+        shares = np.random.default_rng(seed).dirichlet(np.ones(3))
+        sizes = rounded(n_samples * shares)
+        every = itertools.product(range(n_samples + 1), repeat=3)
+        whole = np.array([one for one in every if sum(one) == n_samples])
+        distance = np.abs(whole - n_samples * shares).sum(axis=1)
+        np.testing.assert_array_equal(sizes, whole[distance.argmin()])
+    np.testing.assert_array_equal(rounded(np.array([2.5, 2.5, 2.0])), [3, 2, 2])
+
+
+def test_halves_of_odd_numbers_need_a_balance_of_a_sample():
+    check_halves(0.0, 10)
+    check_halves(0.2, 5)
+    with pytest.raises(
+        ValueError, match=r"balance=0.1 .*n_samples=5 is odd.*not by 0.5; use"
+    ) as e:
+        check_halves(0.1, 5)
+    assert "balance=0.2 or more" in str(e.value)
+    for n_samples in (3, 7, 999):
+        with pytest.raises(ValueError, match="is infeasible") as refused:
+            check_halves(0.0, n_samples)
+        least = float(str(refused.value).split("use balance=")[1].split()[0])
+        check_halves(least, n_samples)
+        assert (least - 1e-4) * n_samples < 1

@@ -286,3 +286,21 @@ def test_a_whole_kernel_matrix_is_never_sampled(monkeypatch):
     ):
         problem = MarginProblem.of(samples=X, X=X, sample_weight=None, basis=basis, **drawn)
         assert problem.is_sampled == is_sampled
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_as_many_samples_as_clusters_are_cut_without_a_word(n_clusters):
+    X = np.random.default_rng(0).normal(size=(n_clusters, 3))
+    problem = problem_of(X)
+    rng = np.random.RandomState(0)
+    start = start_of("spectral", problem, n_clusters, restart=0, rng=rng)
+    assert len(np.unique(labels_of_start(start, problem, n_clusters))) == n_clusters
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mean_at_one_end_does_not_end_the_splits():
+    """Rounding puts the mean of weights so uneven on their heaviest sample."""
+    X, weight = np.array([[0.1], [0.2], [0.7]]), np.array([1e-14, 1.0, 1e-15])
+    start = start_of("k-means", problem_of(X, weight), 3, restart=0, rng=None)
+    np.testing.assert_array_equal(np.sort(start.labels(X)), [0, 1, 2])

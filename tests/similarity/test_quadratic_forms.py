@@ -7,7 +7,7 @@ from scipy.linalg import null_space
 from scipy.sparse import csgraph
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.similarity.quadratic_forms import MATRICES, Spectrum, form_of
+from separatrix.similarity.quadratic_forms import MATRICES, Spectrum, form_of, spread_of
 
 # The matrices
 
@@ -149,3 +149,39 @@ def test_the_balanced_spectrum_leaves_out_constants_however_low_they_lie():
         found = Spectrum.balanced(Q + weight * np.ones((7, 7)))
         np.testing.assert_allclose(found.values, expected, atol=1e-10)
         np.testing.assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-12)
+
+
+def test_equal_eigenvalues_have_a_spread_of_their_size():
+    assert spread_of([1.0, 3.0]) == 2.0
+    assert spread_of([3.0, 3.0 + 4e-16]) == pytest.approx(3.0)
+    assert spread_of([0.0, 0.0]) == spread_of([]) == 1.0
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_form_of_nodes_is_that_of_their_samples(name, kind):
+    rng = np.random.default_rng(0)
+    W, place = similarities(), np.r_[np.arange(12), 3, 3, 7]
+    P = np.eye(12)[place]
+    counts = P.sum(axis=0).astype(int)
+    whole = form_of(kind(P @ W @ P.T), name, 0.5)
+    merged = form_of(kind(P.T @ (P @ W @ P.T) @ P), name, 0.5, counts)
+    assert merged.n_samples == 15
+    assert merged.n_nodes == 12
+    h = rng.normal(size=12)
+    g = merged.to_samples(h)[place]
+    assert g @ g == pytest.approx(h @ h)
+    assert g @ (whole.Q @ g) == pytest.approx(h @ (merged.Q @ h))
+    np.testing.assert_allclose(merged.product(h), merged.Q @ h)
+    np.testing.assert_allclose(merged.expanded(place).product(g), whole.product(g))
+    new = rng.uniform(size=(4, 15))
+    rows, diagonal = whole.to_new(kind(new))
+    merged_rows, merged_diagonal = merged.to_new(kind(new @ P))
+    np.testing.assert_allclose(merged_rows @ h, rows @ g)
+    np.testing.assert_allclose(merged_diagonal, diagonal)
+    some = np.arange(5)
+    kept = np.isin(place, some)
+    part = merged.restricted(some)
+    inner = form_of(kind((P @ W @ P.T)[kept][:, kept]), name, 0.5)
+    g = part.to_samples(h[:5])[place[kept]]
+    assert g @ (inner.Q @ g) == pytest.approx(h[:5] @ (part.Q @ h[:5]))

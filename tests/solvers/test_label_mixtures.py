@@ -261,3 +261,11 @@ def test_readouts_do_not_depend_on_numbering_and_order(n_clusters, rule):
         order = rng.permutation(len(labels))
         turned = rule(renamed[order], weights[order], n_clusters)
         assert numbered(turned.argmax(axis=1)) == expected
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-320, 1e-300, 1.0, 1e300])
+def test_the_minimum_on_the_simplex_without_curvature(size):
+    weights, descent = np.full(3, 1 / 3), size * np.array([0.0, 2.0, 1.0])
+    found = label_mixtures.simplex_minimum(weights, descent, np.zeros((3, 3)))
+    expected = weights if size == 0 else [0.0, 1.0, 0.0]
+    np.testing.assert_allclose(found, expected, atol=1e-6)

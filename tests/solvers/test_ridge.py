@@ -109,3 +109,13 @@ def test_constant_samples_have_no_scatter(constant):
     X = np.full((7, 2), constant)
     assert feature_ridge(X).scatter == 0
     assert kernel_ridge(X @ X.T).scatter == 0
+
+
+@pytest.mark.parametrize("C", [1e16, 1e100, 1e150])
+def test_equal_samples_at_the_largest_strengths(C):
+    X, y, _ = noisy_signs(0)
+    K = rbf_kernel(np.repeat(X, 2, axis=0))
+    targets = np.repeat(y, 2) + np.tile([0.1, -0.1], len(y))
+    model, fitted = kernel_ridge(K).fit(targets, C)
+    assert np.isfinite(model.coef).all()
+    np.testing.assert_allclose(fitted, np.repeat(y, 2), atol=0.05)

@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 from sklearn.svm import SVC, SVR
 
 from ridge_support import feature_ridge, kernel_ridge, noisy_signs
+from separatrix.solvers import svm
 from separatrix.solvers.ridge import FeatureRidge
 from separatrix.solvers.svm import NewtonMachine, SplitMachine, SquareMachine, machines_of
 
@@ -199,3 +200,35 @@ def test_machines_of_all_equal_labels_are_constant(loss):
         fit = machine.fit(np.ones_like(y), 1.0)
         assert fit.objective == pytest.approx(0.0, abs=1e-2)
         np.testing.assert_allclose(fit.fitted, fit.fitted.mean(), atol=1e-2)
+
+
+@pytest.mark.parametrize("loss", ["laplacian", "hinge"])
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 0.1])
+def test_newton_steps_are_few_at_a_small_weight_of_losses(C, loss, monkeypatch):
+    """At a small C values hardly spread, and multipliers must not creep from kink to kink."""
+    X, _, _ = noisy_signs(0, n=30)
+    y = np.where(np.arange(30) % 3 == 0, 1.0, -1.0)
+    steps = []
+    plain = svm._newton_step
+    monkeypatch.setattr(svm, "_newton_step", lambda *args: steps.append(1) or plain(*args))
+    fit = NewtonMachine(feature_ridge(X), loss=loss, epsilon=EPSILON).fit(y, C)
+    _, objective, bound = libsvm(X @ X.T, y, C, loss)
+    assert bound * (1 - 1e-4) <= fit.objective <= objective * (1 + 1e-3)
+    assert len(steps) < 250
+
+
+@pytest.mark.parametrize("loss", ["laplacian", "hinge"])
+def test_labels_of_one_side_leave_no_trace(loss):
+    """A cluster that has lost its samples must not spoil the machines of the others."""
+    X, y, weight = noisy_signs(0)
+    for ridge in (feature_ridge(X, weight), kernel_ridge(rbf_kernel(X), weight)):
+        (fresh,) = machines_of(ridge, 1, loss=loss, epsilon=EPSILON)
+        expected = fresh.fit(y, 10.0)
+        (machine,) = machines_of(ridge, 1, loss=loss, epsilon=EPSILON)
+        machine.fit(y, 10.0)
+        for side in (-1.0, 1.0) * 15:
+            alone = machine.fit(np.full(len(y), side), 10.0)
+            assert alone.objective == 0.0
+            np.testing.assert_array_equal(alone.fitted, side)
+        again = machine.fit(y, 10.0)
+        assert again.objective == pytest.approx(expected.objective, rel=1e-3)

@@ -179,3 +179,30 @@ def test_a_converged_run_is_stationary():
         residual = reg * Q @ h - eta * h - np.sign(h) - run.omega
         assert np.abs(residual).max() < 1e-4
     assert n_converged > 10
+
+
+def test_a_step_that_is_not_defined_breaks_off():
+    """Responses that are all the same cannot sum to zero, and nothing parts equal samples."""
+    for n in range(2, 9):
+        run = run_sqp(Spectrum.of(np.eye(n)), np.ones(n), 1.0, 0.0, 10)
+        assert run.status is Status.BROKEN_OFF
+        assert (run.h > 0).all()
+        assert np.isfinite(run.h).all()
+
+
+def test_steps_of_nodes_are_those_of_their_samples():
+    """Two equal samples, or one node whose root is that of two."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        W = random_similarities(np.random.default_rng(seed), 8)
+        place = np.r_[np.arange(8), 0, 3]
+        P = np.eye(8)[place]
+        counts = P.sum(axis=0)
+        whole = form_of(P @ W @ P.T, "unnormalized", 0.0)
+        merged = form_of(W * np.outer(counts, counts), "unnormalized", 0.0, counts.astype(int))
+        signs = random_signs(rng, 8)
+        for bound in (0.0, None):
+            one = run_sqp(Spectrum.of(whole.Q), signs[place], 3.0, bound, 5)
+            other = run_sqp(Spectrum.of(merged.Q), signs, 3.0, bound, 5, merged.roots)
+            np.testing.assert_allclose(merged.to_samples(other.h)[place], one.h, atol=1e-8)
+            assert other.eta == pytest.approx(one.eta, abs=1e-8)

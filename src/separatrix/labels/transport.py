@@ -24,15 +24,20 @@ def first_offsets(scores, weight, least, most):
         scores, weight = scores[present], weight[present]
     n_samples, n_clusters = scores.shape
     offsets, total = np.zeros(n_clusters), float(weight.sum())
-    if (weight == np.round(weight)).all():  # whole samples cannot meet half of a bound
-        least, most = np.ceil(least - 1e-9), np.floor(most + 1e-9)
     slack = ROUNDING * total
-    if least.sum() > total + slack or most.sum() < total - slack:
+    if (weight == np.round(weight)).all():  # whole samples cannot meet half of a bound
+        inner = np.ceil(least - 1e-9), np.floor(most + 1e-9)
+        if _feasible(*inner, total, slack):
+            least, most = inner
+    if not _feasible(least, most, total, slack):
         return offsets
     if n_samples <= FLOW_SAMPLES:
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         return _transported(scores, weight, least, most, np.inf)
-    draws = np.random.RandomState(0).uniform(0, total, FLOW_SAMPLES)  # the same each time
+    # one of each of as many equal shares of the weight, and the same each time
+    draws = (np.arange(FLOW_SAMPLES) + np.random.RandomState(0).uniform(size=FLOW_SAMPLES)) * (
+        total / FLOW_SAMPLES
+    )
     drawn = np.searchsorted(np.cumsum(weight), draws, side="right").clip(max=n_samples - 1)
     share = np.full(FLOW_SAMPLES, total / FLOW_SAMPLES)
     offsets = _transported(scores[drawn].astype(np.float64), share, least, most, np.inf)
@@ -49,6 +54,12 @@ def first_offsets(scores, weight, least, most):
         least_lead = float(leads[undecided].max())
         offsets += _transported(some, share, least - decided, most - decided, least_lead)
     return offsets
+
+
+def _feasible(least, most, total, slack):
+    """Whether sizes within the bounds can make up the total."""
+    within = least.sum() <= total + slack and total - slack <= most.sum()
+    return within and bool((least <= most).all())
 
 
 @njit

@@ -210,6 +210,8 @@ class NewtonMachine:
     RHO = {"laplacian": 50.0, "hinge": 5.0}
     # A minimum is good enough when a Newton step promises less than this share of its value.
     DECREMENT = 1e-6
+    # Less than this rounding would hide.
+    LEAST_DECREMENT = 1e-12
 
     def __init__(self, ridge, *, loss, epsilon):
         self._ridge = ridge
@@ -231,9 +233,12 @@ class NewtonMachine:
             return same
         weight = self._ridge.sample_weight
         self._adapt(C)
-        point = self._start(y, C)
+        point, decrement = self._start(y, C), self.DECREMENT
         for _ in range(MAX_STEPS):
-            point = self._minimum(point, y, C)
+            model = point.model
+            point = self._minimum(point, y, C, decrement)
+            if point.model is model:  # or multipliers would creep on beside it, on and on
+                decrement = max(0.01 * decrement, self.LEAST_DECREMENT)
             old, self._u = self._u, point.slopes
             residual = _norm(point.slopes - old, weight)
             if residual <= TOL * min(_norm(point.fitted, weight), self._ridge.weight**0.5):
@@ -268,17 +273,18 @@ class NewtonMachine:
             self._u = xp.zeros_like(y)
         return self._at(self._model, y, C)
 
-    def _minimum(self, point, y, C):
+    def _minimum(self, point, y, C, decrement):
         """Minimise the augmented Lagrangian by Newton steps, damped as much as it takes."""
         for _ in range(MAX_STEPS):
             step, promise = _newton_step(point, self._ridge, self._rho * C, self._damping)
-            if promise <= self.DECREMENT * point.value and self._damping <= 1:
+            if promise <= decrement * point.value and self._damping <= 1:
                 break
             following = self._at(_moved(point.model, step, self._ridge), y, C)
             decrease = point.value - following.value
             if decrease < 0.1 * promise:  # a quadratic function would fall by at least a half
                 self._damping *= 10
-                if self._damping > 1e10:
+                if self._damping > 1e10:  # rounding is all that is left
+                    self._damping = 1.0
                     break
             else:
                 self._damping = max(self._damping / 5, 1e-3)
