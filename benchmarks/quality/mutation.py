@@ -333,6 +333,7 @@ def main():
     args = parser.parse_args()
     os.environ.setdefault("SCIPY_ARRAY_API", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["NUMBA_BOUNDSCHECK"] = "1"  # a place beyond the end of an array is a failure
     faults = [fault for file in args.files for fault in faults_of(file)]
     n_faults = len(faults)
     if args.sample:

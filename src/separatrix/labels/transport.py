@@ -34,10 +34,7 @@ def first_offsets(scores, weight, least, most):
     if n_samples <= FLOW_SAMPLES:
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         return _transported(scores, weight, least, most, np.inf)
-    # one of each of as many equal shares of the weight, and the same each time
-    draws = (np.arange(FLOW_SAMPLES) + np.random.RandomState(0).uniform(size=FLOW_SAMPLES)) * (
-        total / FLOW_SAMPLES
-    )
+    draws = np.random.RandomState(0).uniform(0, total, FLOW_SAMPLES)  # the same each time
     drawn = np.searchsorted(np.cumsum(weight), draws, side="right").clip(max=n_samples - 1)
     share = np.full(FLOW_SAMPLES, total / FLOW_SAMPLES)
     offsets = _transported(scores[drawn].astype(np.float64), share, least, most, np.inf)
