@@ -577,7 +577,9 @@ def test_any_data_keep_the_contract(
     for value in (model.coef_, model.intercept_, model.history_, model.decision_function(X)):
         assert np.isfinite(value).all()
     if n_clusters > 1:
-        assert (model.coef_[:, n_features:] == 0).all()
+        # in the degenerate model of the nearest centre it is the same in all boundaries
+        constant = model.coef_[:, n_features:]
+        assert (constant == (constant[:1] if warning else 0)).all()
         assert 0 <= model.separation_probability_ < 1
 
 
