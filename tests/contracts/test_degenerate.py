@@ -27,13 +27,7 @@ def test_groups_of_copies_are_the_clusters(estimator):
     np.testing.assert_array_equal(model.predict(X), y)
 
 
-@each(
-    CLUSTERERS,
-    known={
-        "AutoClustering": "Clusters are numbered before the boundary joins equal samples, so that "
-        "the numbers start at 1 and the largest is not the first."
-    },
-)
+@every_clusterer
 def test_fewer_distinct_points_than_clusters_are_told(estimator):
     X = np.repeat(CENTERS[:2], [6, 4], axis=0)
     model = estimator(3, random_state=0)

@@ -380,7 +380,7 @@ def judge_labels(case, model, told):
     warned = any(FEWER in str(one.message) for one in told)
     if (sizes == 0).any() and not warned and case.callback is None:
         yield Violation("missing clusters are told", "labels_", told=str(labels))
-    by_size = case.name != "AutoClustering" and "sample_weight" not in case.given
+    by_size = "sample_weight" not in case.given
     if by_size and (np.diff(sizes) > 0).any():
         yield Violation("the largest cluster comes first", "labels_", told=str(sizes))
     rows = dense(case.X.value)

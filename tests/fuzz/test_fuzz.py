@@ -45,29 +45,7 @@ class Known:
 
 NAMED, NO_WARNING = "errors name what is wrong", "no foreign warning"
 PREDICTED = "predict of the training samples is labels_"
-KNOWN = [
-    Known(
-        case="DiscriminativeKMeans:70211",
-        reason="clusters of a degenerate result are numbered before they are counted",
-        law="the largest cluster comes first",
-    ),
-    Known(
-        case="LabelGenerationMarginClustering:60086",
-        reason="labels and predict differ for an indefinite kernel",
-        law=PREDICTED,
-    ),
-    Known(
-        case="MaximumMarginClustering:90461",
-        reason="the same two clusters, but another objective_",
-        law="A weight of two is a repeated sample, a weight of zero an absent one",
-    ),
-    Known(
-        case="OptimalMarginDistributionClustering:70044",
-        reason="sparse samples are not centred, so that distances far from the origin cancel",
-        law=PREDICTED,
-        what="the same as cs",
-    ),
-]
+KNOWN: list[Known] = []  # none at present
 
 
 def violations_of(name, seed):

@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import Interval, StrOptions, is_dask, one_blas_thread, to_numpy
+from separatrix.data.distinct import row_hashes
 from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, sample_rows
 from separatrix.estimators.base import (
     BoundaryClustering,
@@ -370,10 +371,10 @@ class MaximumMarginClustering(BoundaryClustering):
         X = to_numpy(X)
         if kernel.is_linear:
             K = kernel.values(X, X)
-            return KernelBasis(K.astype(np.float64, copy=False), X), X, None
+            return KernelBasis(K.astype(np.float64, copy=False), X, row_hashes(X)), X, None
         feature_map = kernel.at(X)
         K = X if kernel.is_precomputed else feature_map(X)
-        basis = KernelBasis(K.astype(np.float64, copy=False), None)
+        basis = KernelBasis(K.astype(np.float64, copy=False), None, row_hashes(X))
         return basis, basis.K, feature_map
 
     def _n_tasks(self):

@@ -79,6 +79,14 @@ def map_chunks(function, X, *row_arrays, width=None, rereads=False, **shared):
         yield function(chunk, *(a if a is None else a[rows] for a in row_arrays), **shared)
 
 
+def dense_blocks(X):
+    """Yield the rows of a sparse matrix as dense arrays, as many at a time as a chunk holds."""
+    X = X.tocsr()
+    step = max(1, CHUNK_SIZE // max(1, X.shape[1]))
+    for start in range(0, max(1, X.shape[0]), step):
+        yield X[start : start + step].toarray()
+
+
 def join_rows(parts):
     """One array from the arrays that chunks made, in the order of the rows."""
     parts = list(parts)

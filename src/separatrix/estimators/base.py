@@ -175,9 +175,13 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             # where a sample lies exactly on a boundary, the turn of its normal decides
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
+            final = Labelling(labels, self.n_clusters, sample_weight)
+            if not keeps and (np.diff(final.weights) > 0).any():  # and may lose a cluster
+                rule, order = rule.renumbered(final.order), order[final.order]
+                labels = problem.labels_of(rule)
             own = self._attributes(problem, result, order)
             of_model = self._model_attributes(problem.completed(rule), X)
-            self._warn(result.status, Labelling(labels, self.n_clusters, sample_weight))
+            self._warn(result.status, final)
         xp, _ = namespace_of(labels)
         own = {**self._resolved(problem), **own}
         fitted = {

@@ -12,7 +12,7 @@ from separatrix._sklearn import is_dask, like, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
-from separatrix.labels.sizes import balanced_offsets
+from separatrix.labels.sizes import balanced_offsets, without_ties
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Labelling, decoded
 from separatrix.similarity.kernels import Kernel, mean_of, normals_of
@@ -131,7 +131,8 @@ class SearchProblem:
         if self.links is None:
             columns = to_numpy(scores)
             columns = np.column_stack([-columns, columns]) if scores.ndim == 1 else columns
-            offsets = balanced_offsets(columns, min_size=least, max_size=most).offsets
+            found = balanced_offsets(columns, min_size=least, max_size=most)
+            offsets = without_ties(columns, found.offsets)
         else:
             found = linked_labels(scores, self.links, min_size=least, max_size=most)
             offsets = found.offsets

@@ -381,7 +381,7 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size):
     if excess > 0:
         from separatrix.labels.transport import first_offsets, swept_offsets
 
-        first = _without_ties(scores, first_offsets(scores, weight, least, most))
+        first = without_ties(scores, first_offsets(scores, weight, least, most))
         found = swept_offsets(scores, weight, *bounds, first)
         left = _excess(scores + found.astype(scores.dtype), weight, bounds)
         if left < excess:
@@ -389,7 +389,7 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size):
     return Offsets(offsets, excess <= 0)
 
 
-def _without_ties(scores, offsets):
+def without_ties(scores, offsets):
     """Offsets, moved by next to nothing if samples lie between clusters.
 
     A transport splits samples, where rounding would send equal ones different ways.

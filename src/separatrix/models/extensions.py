@@ -1,6 +1,6 @@
 """Labels of some samples, carried to all others by the rule that predicts them best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from separatrix.data.distinct import KnownRows
 from separatrix.data.rows import row_slices
+from separatrix.result import renumbered
 from separatrix.similarity.neighbors import nearest_search
 
 __all__ = ["Extension", "KernelRule", "LinearRule", "NeighborRule", "QuadraticRule"]
@@ -190,6 +191,7 @@ class Extension:
     factor: float
     known: KnownRows
     known_labels: np.ndarray
+    order: np.ndarray  # of the rule's clusters
 
     @classmethod
     def of(cls, frame, X, labels, n_clusters, rng, rules=None):
@@ -215,13 +217,19 @@ class Extension:
             likeliest_factor(held_back[best], labels),
             KnownRows.of(X),
             np.asarray(labels, dtype=np.int32),
+            np.arange(n_clusters),
         )
+
+    def renumbered(self, order):
+        """The same extension, its cluster i being what was cluster `order[i]`."""
+        labels = renumbered(self.known_labels, order)
+        return replace(self, known_labels=labels, order=self.order[order])
 
     def scores(self, X):
         """Scores of the clusters, the largest for that of `labels`."""
         width = max(N_LANDMARKS, 2 * X.shape[1])
         parts = [self.model.scores(self.frame(X[rows])) for rows in row_slices(X, width=width)]
-        scores = np.concatenate(parts)
+        scores = np.concatenate(parts)[:, self.order]
         # samples that have a label keep it: their best score changes places with that of the label
         places = self.known.match(X)
         known = np.flatnonzero(places >= 0)

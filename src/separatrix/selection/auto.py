@@ -231,6 +231,10 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         boundary = extended(frame, X[drawn], consensus, n_clusters, rng)
         probabilities = boundary.probabilities(X)
         labels = probabilities.argmax(axis=1).astype(np.int32)
+        order = Labelling(labels, n_clusters).order
+        if not np.array_equal(order, np.arange(n_clusters)):  # of all samples the largest is first
+            boundary, labels = boundary.renumbered(order), renumbered(labels, order)
+            probabilities, shares = probabilities[:, order], shares[:, order]
         if len(np.unique(labels)) < n_clusters:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
         best_labels = found.labels[found.best_index]

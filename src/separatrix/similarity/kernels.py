@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from sklearn.utils.extmath import row_norms
 
 from separatrix._sklearn import is_dask, like, namespace_of, one_blas_thread, to_numpy
-from separatrix.data.rows import check_fits_memory, features_of, sample_rows
+from separatrix.data.rows import check_fits_memory, dense_blocks, features_of, sample_rows
 
 # Rows whose distances to each other tell a typical one.
 DISTANCE_ROWS = 2_000
@@ -318,11 +318,12 @@ class KernelMap:
         """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
         if self.kernel.is_precomputed:
             return X[:, self.landmarks]
-        landmarks = self.landmarks
-        if np.ndim(self.origin) and sp.issparse(X):  # moved the other way, X stays sparse
-            landmarks = landmarks + self.origin
-        elif np.ndim(self.origin):
+        if np.ndim(self.origin) and sp.issparse(X):
+            # as dense as the samples of the fit were: moved the other way, digits would cancel
+            return np.concatenate([self.values(block) for block in dense_blocks(X)])
+        if np.ndim(self.origin):
             X = X - like(self.origin, X)
+        landmarks = self.landmarks
         landmarks = landmarks if sp.issparse(landmarks) else like(landmarks, X)
         return self.kernel.values(X, landmarks)
 

@@ -156,6 +156,8 @@ class KernelRidge:
         Positive weights.
     to_coef : callable
         Maps multipliers of the samples to weights of the features that boundaries live in.
+    keys : ndarray of shape (n_samples,), default=None
+        Equal for equal samples, which have one value: rounding would part them otherwise.
 
     Attributes
     ----------
@@ -163,8 +165,12 @@ class KernelRidge:
         Total weight.
     """
 
-    def __init__(self, K, sample_weight, *, to_coef):
+    def __init__(self, K, sample_weight, *, to_coef, keys=None):
         self.K = K
+        self._first_equal = None
+        if keys is not None:
+            _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+            self._first_equal = first[place] if len(first) < len(place) else None
         self.sample_weight = sample_weight
         self.dtype = K.dtype
         self.weight = float(K.shape[0] if sample_weight is None else sample_weight.sum())
@@ -221,6 +227,8 @@ class KernelRidge:
         intercept = nu.sum() / self._eta.sum()
         alpha = nu - intercept * self._eta
         fitted = targets - alpha * self._lift
+        if self._first_equal is not None:
+            fitted = fitted[self._first_equal]
         return RidgeModel(alpha, float(intercept), float(alpha @ (fitted - intercept))), fitted
 
     def boundary(self, model):
@@ -280,23 +288,28 @@ class KernelBasis:
         The matrix.
     X : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
         The samples of a linear kernel, whose normals are weights of features.
+    keys : ndarray of shape (n_samples,) or None
+        Equal for equal samples.
     """
 
     K: np.ndarray
     X: Any
+    keys: np.ndarray | None = None
 
     def ridge(self, sample_weight):
         """Ridge regression in the span of the kernel at the samples of positive weight."""
         rows = self.rows(sample_weight)
         if rows is None:
-            return KernelRidge(self.K, sample_weight, to_coef=self._to_coef)
+            return KernelRidge(self.K, sample_weight, to_coef=self._to_coef, keys=self.keys)
 
         def to_coef(alpha):
             everywhere = np.zeros(len(self.K))
             everywhere[rows] = alpha
             return self._to_coef(everywhere)
 
-        return KernelRidge(self.K[np.ix_(rows, rows)], sample_weight[rows], to_coef=to_coef)
+        keys = None if self.keys is None else self.keys[rows]
+        K = self.K[np.ix_(rows, rows)]
+        return KernelRidge(K, sample_weight[rows], to_coef=to_coef, keys=keys)
 
     def rows(self, sample_weight):
         """Rows that take part; None if all do."""
