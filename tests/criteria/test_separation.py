@@ -98,7 +98,10 @@ def test_the_optimum_is_a_fixed_point():
 @pytest.mark.parametrize("n_clusters", [2, 3, 5])
 @pytest.mark.parametrize("solver", ["mpm", "gep"])
 def test_silence_means_a_fixed_point(solver, n_clusters, multiway, record_property):
-    """One more update leaves the labels as they are, if and only if the fit gave no warning."""
+    """One more update leaves the labels as they are, if and only if the fit gave no warning.
+
+    Unless the updates have passed better labels than those at which they ended.
+    """
     outcomes = collections.Counter()
     for seed in range(12 if n_clusters < 5 else 6):
         X = correlated_groups(seed, n=50)
@@ -114,8 +117,10 @@ def test_silence_means_a_fixed_point(solver, n_clusters, multiway, record_proper
         once_more, moved = fit_quietly(
             MaximinSeparationClustering(n_clusters, init=model.labels_, max_iter=1, **params), X
         )
-        if warning is None:
-            assert moved is None
+        if warning is None and moved is not None:
+            assert model.objective_ == pytest.approx(max(model.history_), rel=1e-8)
+            outcomes["better on the way"] += 1
+        elif warning is None:
             np.testing.assert_array_equal(once_more.labels_, model.labels_)
             outcomes["fixed point"] += 1
             if solver == "mpm" and (multiway == "pairwise" or n_clusters == 2):
@@ -130,6 +135,36 @@ def test_silence_means_a_fixed_point(solver, n_clusters, multiway, record_proper
     assert outcomes["fixed point"] > 0
     if solver == "gep" and n_clusters == 2:  # its objective rises, so that it cannot cycle
         assert outcomes["fixed point"] == 12
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_no_labels_on_the_way_are_better(n_clusters):
+    """The fit does not end below a labelling that it has passed."""
+    ended_lower = 0
+    for seed in range(12):
+        X = correlated_groups(seed, n=60)
+        model, _ = fit_quietly(
+            MaximinSeparationClustering(n_clusters, init="random", random_state=seed, tol=0), X
+        )
+        if len(np.unique(model.labels_)) < n_clusters:
+            continue
+        kappas = []
+        for pair in itertools.combinations(range(n_clusters), 2):
+            both = np.isin(model.labels_, pair)
+            p = separation_probability_score(X[both], model.labels_[both], reg=0.3)
+            kappas.append(np.sqrt(p / (1 - p)))
+        assert model.objective_ == pytest.approx(np.mean(kappas), rel=1e-6)
+        assert model.objective_ >= max(model.history_) * (1 - 1e-9)
+        ended_lower += model.history_[-1] < max(model.history_) * (1 - 1e-6)
+    assert ended_lower > 0  # otherwise nothing was shown
+
+
+def test_features_that_are_constant_within_clusters_are_left_out():
+    """What rounding leaves of a constant when samples come and go is no variance."""
+    X, _ = load_digits(return_X_y=True)
+    for seed in range(50):
+        rows = np.random.RandomState(seed).permutation(len(X))[:600]
+        fit_quietly(MaximinSeparationClustering(10, max_iter=3), X[rows])
 
 
 def test_a_cycle_is_noticed_and_told(iris, monkeypatch):
@@ -159,7 +194,7 @@ def test_a_cluster_that_runs_empty_is_told(max_iter, iris, monkeypatch):
         return minimax.Step(np.zeros(4), -1.0, 1.0)  # all for the other cluster
 
     monkeypatch.setattr(separation, "minimax_step", greedy)
-    model = MaximinSeparationClustering(3, max_iter=max_iter)
+    model = MaximinSeparationClustering(3, init=np.arange(150) // 50, max_iter=max_iter)
     with pytest.warns(ConvergenceWarning, match="Fewer clusters were found than n_clusters"):
         model.fit(iris)
     np.testing.assert_array_equal(np.unique(model.labels_), [0, 1])
@@ -362,6 +397,23 @@ def test_eigenvector_is_that_of_theorem_3(data, reg):
     assert separation_probability_score(X, q > 0, reg=reg) == pytest.approx(
         model.separation_probability_
     )
+
+
+@pytest.mark.parametrize("data", ["iris", "wine", "digits"])
+def test_labels_of_the_eigenvector_by_the_rule_of_the_paper(data):
+    """The sign of XX'q, with q the leading eigenvector of the N x N matrix as it is written."""
+    load = {"iris": load_iris, "wine": load_wine, "digits": load_digits}[data]
+    X = load(return_X_y=True)[0][:180]
+    X = X[:, X.std(axis=0) > 0]
+    centered = X - X.mean(axis=0)
+    Lambda = np.diag((centered**2).sum(axis=0))
+    theorem = centered @ np.linalg.inv(centered.T @ centered + 0.3 * Lambda) @ centered.T
+    q = np.linalg.eigh((theorem + theorem.T) / 2)[1][:, -1]
+    model = MaximinSeparationClustering(solver="eig-paper").fit(X)
+    assert same_partition(model.labels_, centered @ (centered.T @ q) > 0)
+    if data == "wine":  # whose features have very different units
+        ours = MaximinSeparationClustering(solver="eig").fit(X)
+        assert not same_partition(model.labels_, ours.labels_)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -168,7 +168,9 @@ def weights_repeat(case, model):
     repeated = np.repeat(np.arange(len(case.rows)), weight)
     start = np.arange(len(case.rows)) // 2 % number_of_clusters(case.params)
     changed = [{}, {}]
-    if "init" in defaults and not case.passes("solver", "eig"):  # k-means would start elsewhere
+    if "init" in defaults and not any(
+        case.passes("solver", name) for name in ("eig", "eig-paper")
+    ):  # k-means would start elsewhere
         # splits take no labels, and next to no C there are ties that rounding turns
         alike = {"multiway": "one-vs-rest", "C_path": 1}
         alike = {name: value for name, value in alike.items() if name in defaults}

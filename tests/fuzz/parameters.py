@@ -191,7 +191,7 @@ def labels_to_start_from(rng, n_samples, k, solver):
     }
     told = list(kinds)[min(rng.integers(2 * len(kinds)), len(kinds)) - 1]
     value, grade = kinds[told]
-    unused = k == 1 or solver == "eig"
+    unused = k == 1 or solver in ("eig", "eig-paper")
     return Piece(value, EDGE if unused else grade, told)
 
 

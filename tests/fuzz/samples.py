@@ -274,7 +274,7 @@ def similarities(rng, rows, told, grade, hostile):
         K = np.exp(-distance / (typical or 1.0))
     if "values" in hostile and len(K) > 1 and np.isfinite(K).all():
         kinds = {
-            "not symmetric": np.triu(K),
+            "not symmetric": np.triu(K + 0.5),
             "negative": -K,
             "indefinite": K - 0.5,
             "zero": np.zeros_like(K),

@@ -37,6 +37,9 @@ from separatrix.solvers.minimax import (
 
 __all__ = ["MaximinSeparationClustering", "solve_eigenvector", "solve_separation"]
 
+# Solvers that take the labels from one eigenvector.
+EIGENVECTOR_SOLVERS = ("eig", "eig-paper")
+
 
 class MaximinSeparationClustering(BoundaryClustering):
     """Clusters that a linear boundary separates with the highest guaranteed probability.
@@ -50,10 +53,12 @@ class MaximinSeparationClustering(BoundaryClustering):
     ----------
     n_clusters : int, default=2
         Number of clusters.
-    solver : {"mpm", "gep", "eig"}, default="mpm"
+    solver : {"mpm", "gep", "eig", "eig-paper"}, default="mpm"
         Algorithm that looks for the solution. "mpm" maximises the criterion itself, "gep" a lower
-        bound that favours clusters of equal size, "eig" a relaxation without iteration or start,
-        the first principal component of the standardised features.
+        bound that favours clusters of equal size, "eig" a relaxation without iteration or start:
+        the sign of the first principal component of the standardised features. "eig-paper" reads
+        the labels off the same eigenvector as the paper does, by the sign of XX'q, which depends
+        on the units of the features.
     reg : float, default=0.3
         Weight of the regularisation. The paper's lambda: the share of the total variances that is
         added to the covariances of each cluster. Larger values trust correlations less. No rule
@@ -74,14 +79,14 @@ class MaximinSeparationClustering(BoundaryClustering):
     multiway : {"auto", "pairwise", "one-vs-rest", "bisection"}, default="auto"
         How more than two clusters are told apart. By one boundary for each pair ("pairwise"), one
         around each cluster ("one-vs-rest"), or repeated splits in two of the most scattered
-        cluster ("bisection"). "auto" is pairwise, except for `solver="eig"`, which can only
+        cluster ("bisection"). "auto" is pairwise, except for the "eig" solvers, which can only
         bisect.
     init : {"k-means", "scale-invariant", "random"} or array-like of shape (n_samples,), \
             default="k-means"
         Where the labels start. "k-means" on the features; "scale-invariant", which does not depend
         on the units of features (the leading eigenvector of the correlation matrix, for more than
         two clusters k-means on standardised features); "random" for the nearest of random samples;
-        or labels from 0. Ignored by `solver="eig"`.
+        or labels from 0. Ignored by the "eig" solvers.
     n_init : int, default=1
         Number of starts, of which the best objective is kept.
     max_iter : int, default=100
@@ -167,7 +172,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         **KERNEL,
         **N_COMPONENTS,
         **RESTARTS,
-        "solver": [StrOptions({"mpm", "gep", "eig"})],
+        "solver": [StrOptions({"mpm", "gep", *EIGENVECTOR_SOLVERS})],
         "reg": NONNEGATIVE,
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
@@ -215,7 +220,7 @@ class MaximinSeparationClustering(BoundaryClustering):
                 "links need multiway='pairwise' or 'one-vs-rest', with solver='mpm' or 'gep': a "
                 f"bisection of n_clusters={self.n_clusters} clusters does not keep them."
             )
-        takes_labels = not isinstance(self.init, str) and self.solver != "eig"
+        takes_labels = not isinstance(self.init, str) and not self._is_relaxed
         if takes_labels and multiway == "bisection" and self.n_clusters > 2:
             raise ValueError(
                 "init as labels needs multiway='pairwise' or 'one-vs-rest': a bisection of "
@@ -223,13 +228,17 @@ class MaximinSeparationClustering(BoundaryClustering):
             )
         return moment_problem(self, X, sample_weight, rng, links=links)
 
+    @property
+    def _is_relaxed(self):
+        return self.solver in EIGENVECTOR_SOLVERS
+
     def _resolved_multiway(self):
         if self.multiway == "auto":
-            return "bisection" if self.solver == "eig" else "pairwise"
-        if self.solver == "eig" and self.n_clusters > 2 and self.multiway != "bisection":
+            return "bisection" if self._is_relaxed else "pairwise"
+        if self._is_relaxed and self.n_clusters > 2 and self.multiway != "bisection":
             raise ValueError(
-                f"multiway={self.multiway!r} does not go with solver='eig', which has no labels "
-                f"to improve; use multiway='bisection' for n_clusters={self.n_clusters}."
+                f"multiway={self.multiway!r} does not go with solver={self.solver!r}, which has "
+                f"no labels to improve; use multiway='bisection' for n_clusters={self.n_clusters}."
             )
         return self.multiway
 
@@ -262,8 +271,9 @@ class MaximinSeparationClustering(BoundaryClustering):
         return self._alternate(problem, make_code(self.n_clusters), restart, progress, rng)
 
     def _solve_two(self, problem, restart, progress, rng):
-        if self.solver == "eig":
-            return solve_eigenvector(problem, progress=progress)
+        if self._is_relaxed:
+            raw = self.solver == "eig-paper"
+            return solve_eigenvector(problem, raw=raw, progress=progress)
         return self._alternate(problem, pairwise_code(2), restart, progress, rng)
 
     def _alternate(self, problem, code, restart, progress, rng):
@@ -318,8 +328,9 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     between the samples of two sides, and samples go to the cluster with the largest smallest
     margin.
 
-    The paper stops "until converge". Approach 1 is not monotone and can return to a labelling it
-    has left; an objective seen before, with the same cluster weights, tells.
+    The paper stops "until converge". Approach 1 is not monotone: it can return to a labelling it
+    has left, which an objective seen before, with the same cluster weights, tells, and it can end
+    below a labelling that it has passed. The best one met is returned.
 
     Parameters
     ----------
@@ -348,7 +359,8 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     partition = problem.partition(code.shape[1])
     # where links bind, margins between pairs of clusters tell where linked samples go
     partition.assign(problem.rule(start.pairwise) if isinstance(start, Boundaries) else start)
-    boundaries = start
+    best = Best.of_start(start, code)
+    boundaries = best.boundaries
     normals = [None] * len(code)
     seen: dict[tuple, int] = {}
     best_of_cycle = np.inf
@@ -359,9 +371,11 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
             fit_boundary(Sides.of(problem, partition, side), normal)
             for side, normal in zip(code, normals, strict=True)
         ]
-        boundaries = Boundaries.of_steps(steps, code)
+        before, boundaries = boundaries, Boundaries.of_steps(steps, code)
         normals = list(boundaries.coef)
         objective = float(np.mean([step.value for step in steps]))
+        # Approach 1 values the labels that it was given, Approach 2 those that its cut makes
+        best.offer(before if solver == "mpm" else boundaries, objective)
         # 2) labels of the boundaries
         moved = partition.assign(problem.rule(boundaries))
         iterations.record(objective, boundaries)
@@ -371,6 +385,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
             break
         if moved <= tol * problem.total.weight:
             iterations.status = Status.CONVERGED
+            best.offer(boundaries, objective)
             break
         if objective >= best_of_cycle:
             iterations.status = Status.CYCLED
@@ -379,22 +394,52 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         if fingerprint in seen and np.isinf(best_of_cycle):
             best_of_cycle = max(iterations.history[seen[fingerprint] :]) * (1 - 1e-9)
         seen[fingerprint] = iteration
+    status = Status.DEGENERATE if partition.empty.any() else iterations.status
+    if best.boundaries is None:  # labels to start from are no rule, and there was one step
+        best.offer(boundaries, iterations.history[-1])
+    if best.boundaries is not boundaries:
+        partition.assign(problem.rule(best.boundaries))
+        boundaries = best.boundaries
+        lost = status is Status.DEGENERATE and not partition.empty.any()
+        status = Status.STALLED if lost or status is Status.CONVERGED else status
     return SolverResult(
         partition,
         boundaries,
-        objective=iterations.history[-1] if iterations.history else 0.0,
+        objective=best.objective if iterations.history else 0.0,
         history=iterations.history,
-        status=Status.DEGENERATE if partition.empty.any() else iterations.status,
+        status=status,
         keeps_labels=problem.links is not None,
     )
 
 
-def solve_eigenvector(problem, *, progress):
-    """Approach 3 of the paper, `solver="eig"`: one eigenvector, no start and no iteration."""
+class Best:
+    """The boundaries whose labels have the largest objective met."""
+
+    def __init__(self, boundaries):
+        self.boundaries = boundaries
+        self.objective = -np.inf
+
+    @classmethod
+    def of_start(cls, start, code):
+        """None met yet. The start counts if it is a rule of the same kind."""
+        rules = [start, start.pairwise] if isinstance(start, Boundaries) else []
+        return cls(next((rule for rule in rules if np.array_equal(rule.code, code)), None))
+
+    def offer(self, boundaries, objective):
+        """Take boundaries that are as good as any before, up to rounding."""
+        if boundaries is not None and not objective < self.objective * (1 - 1e-9):
+            self.boundaries, self.objective = boundaries, objective
+
+
+def solve_eigenvector(problem, *, progress, raw=False):
+    """Approach 3 of the paper: one eigenvector, no start and no iteration.
+
+    `raw` reads the labels off it by the paper's own rule.
+    """
     partition = problem.partition(2)
     iterations = progress.iterations(1)
     for _ in iterations:
-        boundaries = eigenvector_boundary(problem)
+        boundaries = eigenvector_boundary(problem, raw=raw)
         partition.assign(problem.rule(boundaries))
         empty, kappa = partition.empty.any(), 0.0
         if not empty:

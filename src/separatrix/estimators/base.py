@@ -544,7 +544,9 @@ def check_graph_samples(estimator, X, *, reset):
     refuse_dask(estimator, X, instead="MaximinSeparationClustering or MaximumMarginClustering")
     parameter = precomputed_parameter(estimator)
     dtype = FLOATS if parameter is None else np.float64
-    X = check_samples(estimator, X, reset=reset, dtype=dtype, scale_free=True)
+    # a Gaussian needs squares of distances; local similarities take any scale
+    scale_free = getattr(estimator, "affinity", None) != "rbf"
+    X = check_samples(estimator, X, reset=reset, dtype=dtype, scale_free=scale_free)
     if reset and parameter is not None and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"{parameter}='precomputed' needs X to be a square matrix with a row and a column per "

@@ -318,8 +318,8 @@ class KernelMap:
         """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
         if self.kernel.is_precomputed:
             return X[:, self.landmarks]
-        if np.ndim(self.origin) and sp.issparse(X):
-            # as dense as the samples of the fit were: moved the other way, digits would cancel
+        if sp.issparse(X) and not sp.issparse(self.landmarks):
+            # as dense as the samples of the fit were, so that both have the same values
             return np.concatenate([self.values(block) for block in dense_blocks(X)])
         if np.ndim(self.origin):
             X = X - like(self.origin, X)

@@ -12,6 +12,7 @@ from separatrix.data.rows import SAMPLE_SIZE, features_of, sample_rows
 from separatrix.models.boundaries import Boundaries
 from separatrix.models.starts import LINEAR, SampledProblem, drawn_rows, kmeans_start
 from separatrix.result import SolverResult, Status
+from separatrix.similarity.kernels import constant_to_kernel
 
 # Share of the largest variance below which there is none.
 ROUNDING = 1e-12
@@ -169,7 +170,10 @@ class WhitenedProblem(KMeansProblem):
     def whitened(cls, X, sample_weight, rng, *, reg, n_components=N_COMBINATIONS, **fields):
         """Sum the moments of samples, and find their coordinates."""
         problem = cls.of(X, sample_weight, rng, whitening=None, **fields)
-        return replace(problem, whitening=problem.whitening_map(reg, n_components, rng))
+        whitening = problem.whitening_map(reg, n_components, rng)
+        if whitening.shape[1] == 0:
+            raise constant_to_kernel()
+        return replace(problem, whitening=whitening)
 
     def whitening_map(self, reg, n_components, rng):
         """Map of the features to coordinates that vary alike."""

@@ -282,6 +282,10 @@ def separation_probability(kappa):
 WIDE = 2048
 
 
+# Share of summed squares that sums and differences of rows cannot leave by rounding alone.
+RELEVANT = 1e3 * np.finfo(np.float64).eps
+
+
 # --- samples and the two sets between which a hyperplane is sought ------------------------------
 
 
@@ -439,9 +443,12 @@ class Sides:
         plus, minus = (partition.moments(np.flatnonzero(side == sign)) for sign in (1, -1))
         units = problem.units
         if not side.all():
-            units = Units.of(plus + minus, problem.shift, isotropic=problem.isotropic)
-            # what subtraction leaves of a feature that is constant on both sides is no variance
-            gone = units.scale < 1e-7 * problem.units.scale
+            both, total = plus + minus, problem.total
+            units = Units.of(both, problem.shift, isotropic=problem.isotropic)
+            # what rounding leaves, when rows come and go, of a feature that is constant on both
+            # sides is no variance: it grows with the squares that were summed and subtracted
+            squares = total.weight * (total.variance + total.mean**2)
+            gone = both.weight * both.variance <= RELEVANT * squares
             units = replace(units, scale=np.where(gone, np.inf, units.scale))
         return cls(problem, partition, side, plus, minus, units)
 
@@ -488,7 +495,7 @@ class Sides:
             f"reg={self.problem.reg:g} leaves the covariances of two clusters of weights "
             f"{self.plus.weight:g} and {self.minus.weight:g} singular in "
             f"{self.units.active.sum()} features, where the separation has no maximum; use a "
-            "larger reg, such as 0.1, or fewer features."
+            f"larger reg, such as {max(0.1, 10 * self.problem.reg):g}, or fewer features."
         )
 
     def in_units(self, coef):
@@ -576,15 +583,17 @@ def _leading_eigenvector(matrix):
     return eigh(matrix, subset_by_index=[last, last])[1][:, 0]
 
 
-def eigenvector_boundary(problem):
+def eigenvector_boundary(problem, *, raw=False):
     r"""Boundary of Approach 3: across the leading eigenvector, through the mean.
 
     Theorem 3 relaxes the labels to the leading eigenvector of
     :math:`X(X^\top X + \lambda\Lambda)^{-1}X^\top`. In units where :math:`\Lambda = I` that matrix
     has the left singular vectors of X whatever lambda is, so the relaxed labels are the first
-    principal component of the correlation matrix. The paper then takes the sign of
-    :math:`XX^\top q`, which depends on the scale of the features; the sign of :math:`Xv` with the
-    eigenvector v, on standardised X, does not.
+    principal component of the correlation matrix. The sign of :math:`Xv` with the eigenvector v,
+    on standardised X, does not depend on the scale of the features. The paper's sign of
+    :math:`XX^\top q`, which `raw` asks for, does: with :math:`q = X D^{-1} v` and the standard
+    deviations D its normal is :math:`X^\top q = D (D^{-1} X^\top X D^{-1}) v`, a multiple of Dv
+    where the other has :math:`D^{-1} v`.
     """
     partition = problem.partition(1)
     everyone = Sides(
@@ -602,5 +611,7 @@ def eigenvector_boundary(problem):
     else:
         w = np.zeros(n_features)
         w[active] = _leading_eigenvector(everyone.covariance(problem.total))
+    if raw:
+        w[active] *= np.square(problem.units.scale[active])
     coef, offset = everyone.hyperplane(w, 0.0)
     return Boundaries(coef[None], np.array([offset]), pairwise_code(2))
