@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix._sklearn import StrOptions, refuse_dask
 from separatrix.data.gate import check_samples
 from separatrix.data.rows import check_fits_memory
-from separatrix.estimators.base import GraphClustering
+from separatrix.estimators.base import GraphClustering, check_square, precomputed_parameter
 from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS
 from separatrix.models.graph_responses import Posterior
 from separatrix.models.nearest_samples import NearestSample
@@ -161,7 +161,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     def _validate_X(self, X, *, reset):
         refuse_dask(self, X, instead="KernelKMeans")
         sparse = self.affinity == "precomputed"
-        return check_samples(self, X, reset=reset, dtype=np.float64, sparse=sparse)
+        X = check_samples(self, X, reset=reset, dtype=np.float64, sparse=sparse)
+        if reset:
+            check_square(X, precomputed_parameter(self))
+        return X
 
     def _problem(self, X, sample_weight, links, progress, rng):
         candidates = self._candidates(X)

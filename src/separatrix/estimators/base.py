@@ -547,12 +547,18 @@ def check_graph_samples(estimator, X, *, reset):
     # a Gaussian needs squares of distances; local similarities take any scale
     scale_free = getattr(estimator, "affinity", None) != "rbf"
     X = check_samples(estimator, X, reset=reset, dtype=dtype, scale_free=scale_free)
-    if reset and parameter is not None and X.shape[0] != X.shape[1]:
+    if reset:
+        check_square(X, parameter)
+    return X
+
+
+def check_square(X, parameter):
+    """Refuse what is no matrix of all pairs of samples where `parameter` says that X is one."""
+    if parameter is not None and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"{parameter}='precomputed' needs X to be a square matrix with a row and a column per "
             f"sample, got shape {X.shape}; use another {parameter} for a feature matrix."
         )
-    return X
 
 
 def similarities_of(estimator, X, *, stacklevel=6):

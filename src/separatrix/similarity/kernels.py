@@ -146,8 +146,9 @@ class Kernel:
                 values = pairwise_kernels(
                     X, Y, metric=self.name, filter_params=True, **self.params
                 )
-        xp, _ = namespace_of(values)
-        if not bool(xp.isfinite(xp.sum(values))):
+            xp, _ = namespace_of(values)
+            is_finite = bool(xp.isfinite(xp.sum(values)))
+        if not is_finite:
             raise ValueError(
                 f"kernel={self.name!r} has values that are not finite for samples of X; check the "
                 "kernel's parameters, or scale X down."
