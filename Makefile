@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test fuzz coverage mutation audit lint papers speed robustness validity figures parameters clean
+.PHONY: demo digits test test-fast fuzz coverage mutation audit lint typing stub docs dist minimum papers speed robustness validity figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -12,8 +12,14 @@ demo: .venv/cli.stamp
 digits: .venv/cli.stamp
 	$(BIN)/python examples/digits.py
 
+# All tests; the slowest are listed at the end.
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest --numprocesses auto
+	@echo "about five minutes on two cores; make test-fast takes less than 90 seconds"
+	$(BIN)/python -m pytest --numprocesses auto --durations 10
+
+# The tests that are fast: those of tests/slow.txt are left out.
+test-fast: .venv/dev.stamp
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --fast
 
 # Random cases against every estimator, half an hour on two cores; the report is in build/fuzz.
 CASES ?= 100000
@@ -39,9 +45,32 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What mypy and pyright say of ordinary use, with the package as users have it.
+typing: .venv/dev.stamp
+	$(BIN)/python -m pytest tests/typing
+
+# The file from which type checkers and editors learn the public names.
+stub: .venv/dev.stamp
+	$(BIN)/python tests/typing/regenerate_stub.py
+
+# The site in build/site; a warning fails.
+docs: .venv/docs.stamp
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/site
+	@echo "open build/site/index.html"
+
+# Wheel and sdist in dist, and what users find who install them in an empty environment.
+dist: .venv/dev.stamp
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/packaging/check_dist.py dist
+
+# A part of the tests with the oldest versions that pyproject.toml allows.
+minimum:
+	$(PYTHON) tests/packaging/check_minimum.py build/minimum
+
 # Tables and figures of the papers beside ours; needs the data sets (see benchmarks/README.md).
 papers: .venv/dev.stamp
-	for script in benchmarks/papers/*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python -m benchmarks.papers
 
 # Ratios against peers, measured in one run.
 speed: .venv/dev.stamp
@@ -59,7 +88,9 @@ validity: .venv/dev.stamp
 
 # The pictures of README and guide.
 figures: .venv/dev.stamp
-	for script in examples/plot_*.py examples/gallery.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python examples/plot_readme_picture.py docs/images/one_unit_changed.png
+	$(BIN)/python examples/plot_image_segmentation.py docs/images/segmentation.png
+	$(BIN)/python examples/gallery.py
 
 # The table of all estimators and parameters in docs.
 parameters: .venv/dev.stamp
@@ -76,5 +107,9 @@ parameters: .venv/dev.stamp
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ .venv/cli.stamp
 
+.venv/docs.stamp: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/api docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis

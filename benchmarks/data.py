@@ -10,26 +10,34 @@ from scipy.sparse import csr_matrix
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-@cache
-def folder():
-    """Folder of the data sets; ends the script, without an error, where there is none."""
+def found_folder():
+    """Folder of the data sets; None where there is none."""
     named = os.environ.get("SEPARATRIX_DATA")
     if named:
         if not Path(named).is_dir():
             raise SystemExit(f"SEPARATRIX_DATA names {named}, which is not a folder.")
         return Path(named)
     usual = [REPOSITORY.parent / "shared" / "data", REPOSITORY / "benchmarks" / "data"]
-    for candidate in usual:
-        if candidate.is_dir():
-            return candidate
-    print("skipped: no data sets found; put them in benchmarks/data or set SEPARATRIX_DATA.")
-    raise SystemExit(0)
+    return next((candidate for candidate in usual if candidate.is_dir()), None)
+
+
+def folder():
+    """Folder of the data sets; ends the script, without an error, where there is none."""
+    found = found_folder()
+    if found is None:
+        print("skipped: no data sets found; put them in benchmarks/data or set SEPARATRIX_DATA.")
+        raise SystemExit(0)
+    return found
+
+
+def _read(name):
+    """Samples as they are stored, labels from 0 and the names of the classes."""
+    return _read_file(folder() / f"{name}.npz")
 
 
 @cache
-def _read(name):
-    """Samples as they are stored, labels from 0 and the names of the classes."""
-    with np.load(folder() / f"{name}.npz", allow_pickle=False) as file:
+def _read_file(path):
+    with np.load(path, allow_pickle=False) as file:
         if "X" in file:
             X = file["X"]
         else:

@@ -8,7 +8,7 @@ maximum margin clustering does so far less. It reaches four regions by splitting
 again.
 """
 
-from pathlib import Path
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,7 +18,6 @@ from sklearn.datasets import load_sample_image
 from separatrix import segment_image
 
 INK = "#22303c"
-PICTURE = Path(__file__).parent.parent / "docs" / "images" / "segmentation.png"
 
 
 def painted(image, segments):
@@ -46,9 +45,8 @@ def main():
             ax.set_axis_off()
             if ax in axes[0]:
                 ax.set_title(title, loc="left", fontsize=10, color=INK)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=100)
-    print(f"wrote {PICTURE.name}")
+    if len(sys.argv) > 1:  # a file to write
+        figure.savefig(sys.argv[1], dpi=100)
 
 
 if __name__ == "__main__":

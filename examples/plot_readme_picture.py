@@ -7,7 +7,7 @@ follows the unit; maximin separation clustering with a scale-invariant start ret
 clusters, and says how far apart they are.
 """
 
-from pathlib import Path
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +16,6 @@ from sklearn.cluster import KMeans
 from separatrix import MaximinSeparationClustering
 
 INK, COLORS = "#22303c", ("#2a6f97", "#e07a3f")
-PICTURE = Path(__file__).parent.parent / "docs" / "images" / "one_unit_changed.png"
 
 
 def two_clusters(n_samples=400, seed=5):
@@ -58,9 +57,8 @@ def main():
         column[1].set_xlabel("length (m)", fontsize=9, color=INK)
         for ax in column:
             ax.set_ylabel(f"width ({unit})", fontsize=9, color=INK)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=130)
-    print(f"wrote {PICTURE.name}")
+    if len(sys.argv) > 1:  # a file to write
+        figure.savefig(sys.argv[1], dpi=130)
 
 
 if __name__ == "__main__":

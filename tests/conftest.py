@@ -1,8 +1,23 @@
 """Settings that must be in place before NumPy and SciPy are imported."""
 
 import os
+from pathlib import Path
 
 # SciPy decides at import whether it accepts arrays of other libraries; array API input needs it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Tests run in as many processes as there are cores: threads of BLAS would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+SLOW = Path(__file__).with_name("slow.txt")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--fast", action="store_true", help=f"leave out what {SLOW.name} names")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("fast"):
+        slow = set(SLOW.read_text(encoding="utf-8").splitlines())
+        out = [item for item in items if item.nodeid.partition("[")[0] in slow]
+        items[:] = [item for item in items if item not in out]
+        config.hook.pytest_deselected(items=out)

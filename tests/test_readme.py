@@ -1,4 +1,4 @@
-"""The README's example runs, and what it names exists."""
+"""The README's example prints what is shown, and what it names exists."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,11 @@ import separatrix
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
-def test_example_runs(capsys):
+def test_example_prints_what_is_shown(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    (shown,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})
-    printed = capsys.readouterr().out
-    assert re.search(r"guaranteed separation: 0\.\d\d\n", printed)
+    assert capsys.readouterr().out == shown
     assert len(example.strip().splitlines()) <= 11
 
 
@@ -23,9 +23,3 @@ def test_the_table_names_estimators_that_exist():
     for name in named:
         assert isinstance(getattr(separatrix, name), type)
     assert "docs/parameters.md" in README
-
-
-def test_links_lead_to_files():
-    root = Path(__file__).parent.parent
-    for target in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
-        assert (root / target).is_file(), target

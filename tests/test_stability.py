@@ -380,8 +380,64 @@ def test_theorem_10(n):
 
 def test_theorem_10_needs_three_samples():
     Q = np.array([[1.0, 0.5], [0.5, 1.0]])
-    assert finite_sample_stability(Q).axisymmetry is not None
+    found = finite_sample_stability(Q)
+    assert found.axisymmetry is not None
     assert not si_symmetric(Q)
+    assert found.si_symmetry is None
+    assert found.si_symmetry_checked
+
+
+def si_difference(Q, pair):
+    """Both sides of (19) for the samples in which two partitions differ: left less right."""
+    delta, inside = pair[0], pair[0] == pair[1]
+    links, alike = Q[np.ix_(inside, ~inside)], delta[inside][:, None] == delta[~inside]
+    assert 0 < inside.sum() < len(Q)
+    return links[alike].sum() - links[~alike].sum()
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
+def test_si_symmetry_is_that_of_definition_5(n, convert):
+    """Where brute force over all signs and sets finds some, so does the report, with a witness."""
+    answers = set()
+    for seed in range(8):
+        rng = np.random.default_rng(100 * n + seed)
+        Q = random_symmetric(rng, n, n_values=None if seed % 2 else 50).astype(float)
+        found = finite_sample_stability(convert(Q))
+        assert found.si_symmetry_checked
+        answers.add(found.si_symmetry is not None)
+        assert (found.si_symmetry is not None) == si_symmetric(Q, tol=1e-9)
+        if found.si_symmetry is None:
+            assert "SI-asymmetric" in str(found)
+        else:
+            assert abs(si_difference(Q, found.si_symmetry)) <= 1e-7
+            assert "SI-symmetric" in str(found)
+            y, z = found.si_symmetry
+            assert y @ Q @ y == pytest.approx(z @ Q @ z)
+    assert answers == {False} if n <= 2 else False in answers
+
+
+def test_the_kite_is_si_symmetric_without_a_mirror():
+    found = finite_sample_stability(gaussian(KITE))
+    assert found.axisymmetry is None
+    assert abs(si_difference(gaussian(KITE), found.si_symmetry)) <= 1e-9
+    assert finite_sample_stability(gaussian(KITE, sigma=1.0)).si_symmetry is None
+
+
+def test_si_symmetry_of_many_samples_is_what_theorem_10_says():
+    rng = np.random.default_rng(0)
+    Q, _ = planted(rng, 20)
+    mirrored = finite_sample_stability(Q)
+    assert abs(si_difference(Q, mirrored.si_symmetry)) <= 1e-9 * len(Q)
+    Q = random_symmetric(rng, 20)
+    plain = finite_sample_stability(Q)
+    assert plain.si_symmetry is None
+    assert not plain.si_symmetry_checked
+    assert "SI-symmetry: not known" in str(plain)
+    Q[3, :3] = Q[3, 4:] = Q[:3, 3] = Q[4:, 3] = 0
+    isolated = finite_sample_stability(Q)
+    assert isolated.si_symmetry_checked
+    assert abs(si_difference(Q, isolated.si_symmetry)) <= 1e-9
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from separatrix.cli import Refusal
-from separatrix.cli.columns import read_matrix
+from separatrix.cli.columns import read_again
 from separatrix.cli.models import load_model
 
 PROGRAM = """
@@ -81,8 +81,8 @@ def stop(process, number, folder, seconds, before=None):
 def contents(folder):
     """Labels and report as bytes, and the labels that the model predicts; None if it has none."""
     try:
-        pipeline, card = load_model(folder / "model.skops")
-        predicted = pipeline.predict(read_matrix(str(folder / "data.csv"), card, None)[1]).tolist()
+        pipeline, _ = load_model(folder / "model.skops")
+        predicted = pipeline.predict(read_again(str(folder / "data.csv"), pipeline).data).tolist()
     except Refusal:
         predicted = None
     return [*((folder / name).read_bytes() for name in ("labels.csv", "report.html")), predicted]

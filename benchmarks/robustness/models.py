@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from separatrix.cli import Refusal
-from separatrix.cli.columns import read_matrix
+from separatrix.cli.columns import read_again
 from separatrix.cli.models import load_model
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
@@ -43,7 +43,7 @@ def damage_bytes(path, rng):
 
 def predicted(pipeline, card):
     """Labels that a model gives to the rows of the table."""
-    return pipeline.predict(read_matrix(str(MODELS / "table.csv"), card, None)[1]).tolist()
+    return pipeline.predict(read_again(str(MODELS / "table.csv"), pipeline).data).tolist()
 
 
 def end_of(path, expected):

@@ -16,6 +16,7 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 
+import separatrix
 from separatrix import MaximinSeparationClustering, MaximumMarginClustering
 
 ESTIMATORS = {
@@ -89,13 +90,42 @@ def compare(name, estimator, X, found, repeats):
         del Z, remote
 
 
+def agreement(found, n_samples=20_000, n_features=20):
+    """What every clusterer makes of device arrays: the labels of NumPy, or an error in a line."""
+    X = overlapping(n_samples, n_features)
+    X[: n_samples // 3, 8:12] += 3.0
+    print(
+        f"\nevery clusterer at its defaults, three clusters, {n_samples:,} x {n_features} float32"
+    )
+    for public, entry in separatrix._REGISTRY.items():
+        if entry.short_name is None:
+            continue
+        estimator = getattr(separatrix, public)(3, random_state=0)
+        local = None
+        for device, move, _ in found:
+            try:
+                with sklearn.config_context(array_api_dispatch=True):
+                    model = clone(estimator).fit(move(X))
+            except TypeError as error:
+                print(f"  {public:40} {device:12} refused: {error}", flush=True)
+                continue
+            local = local or clone(estimator).fit(X)
+            labels = model.labels_.get() if device == "cupy" else model.labels_.cpu().numpy()
+            same = np.mean(labels == local.labels_)
+            print(f"  {public:40} {device:12} {same:.4%} of the labels are equal", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--agreement", action="store_true", help="labels of all, no times")
     arguments = parser.parse_args()
     found = list(devices())
     if not found:
         print("skipped: no GPU array library with a device was found")
+        return
+    agreement(found)
+    if arguments.agreement:
         return
     for n_samples, n_features in SHAPES:
         X = overlapping(n_samples, n_features)

@@ -26,15 +26,7 @@ from threadpoolctl import threadpool_limits
 from separatrix import RegularizedLeastSquaresClustering
 from separatrix.labels.sizes import Sizes
 from separatrix.similarity.kernels import Kernel, resolved_gamma
-from separatrix.solvers.flips import (
-    N_SHAKES,
-    Nodes,
-    State,
-    _shake,
-    hat_matrix,
-    random_labels,
-    sums_of,
-)
+from separatrix.solvers.flips import N_SHAKES, hat_matrix, random_labels, shaken
 
 # What the project promises; `make speed` prints the measured ratios beside these.
 EXACT_LIMIT = 3.0
@@ -137,12 +129,7 @@ def against_rlscore(python, repeats):
 
     def search(start):
         R = hat_matrix(Kernel("rbf", gamma).values(X, X), reg)
-        nodes, labels = Nodes.of(R, None), start.astype(np.int64)
-        sums, counts = sums_of(R, labels, 10)
-        moved = nodes.size, nodes.indptr, nodes.indices
-        bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
-        _shake(State(R, sums, labels, counts, *moved, *bounds), sizes.targets, N_SHAKES - 1)
-        return labels
+        return shaken(R, start, sizes, N_SHAKES - 1).labels
 
     ours, labels = [], []
     with threadpool_limits(1):

@@ -45,7 +45,7 @@ class SphericalKMeans(BoundaryClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
     """
 

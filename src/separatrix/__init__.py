@@ -3,8 +3,6 @@
 import importlib
 from typing import NamedTuple
 
-__version__ = "0.1.0.dev0"
-
 
 class _Public(NamedTuple):
     """Where a public name is defined, and what the command line, files and reports call it."""
@@ -15,7 +13,8 @@ class _Public(NamedTuple):
 
 # The registry. Public names are resolved on first use (PEP 562), so importing the package
 # loads neither numba nor any criterion. Common tests, benchmarks and the command line
-# iterate it: a new criterion is one line here.
+# iterate it: a new criterion is one line here. Type checkers and editors read __init__.pyi, which
+# `make stub` writes from it.
 _REGISTRY = {
     "ApproximateVolumeRegularization": _Public("classifiers.volume_regularization"),
     "AutoClustering": _Public("selection.auto", "auto"),
@@ -41,18 +40,26 @@ _REGISTRY = {
         "classics.mutual_information", "mutual-information"
     ),
     "TreeCutClustering": _Public("classics.tree_cut", "tree-cut"),
+    "align_labels": _Public("labels.numbering"),
     "compare_clusterings": _Public("selection.candidates"),
+    "explain": _Public("explanations"),
+    "profile": _Public("profiles"),
     "segment_image": _Public("images"),
+    "skops_trusted_types": _Public("saving"),
     "write_report": _Public("report"),
 }
-_MODULES = ("datasets", "metrics", "plots", "stability")
+_MODULES = ("datasets", "metrics", "plots", "stability", "tables")
 # The classes that fitted clusterers hold, with their homes. Model files name the classes of this
 # library without a module, so that they load after one has moved to another file. What stands in
 # neither table is not saved and not loaded; no name stands in both.
 _PARTS = {
     "Boundaries": "models.boundaries",
+    "CandidateClustering": "cli.candidates",
+    "CategoryFeatures": "tables.features",
     "Comparison": "selection.candidates",
+    "DateFeatures": "tables.features",
     "ExactSearch": "similarity.neighbors",
+    "Finding": "tables.findings",
     "Form": "similarity.quadratic_forms",
     "Extension": "models.extensions",
     "Frame": "data.frames",
@@ -65,6 +72,7 @@ _PARTS = {
     "KnownRows": "data.distinct",
     "LowSpectrum": "similarity.quadratic_forms",
     "NearestSample": "models.nearest_samples",
+    "NumberFeatures": "tables.features",
     "LinearRule": "models.extensions",
     "NeighborRule": "models.extensions",
     "Posterior": "models.graph_responses",
@@ -73,6 +81,7 @@ _PARTS = {
     "Similarity": "similarity.graphs",
     "SimilarityGraph": "similarity.graphs",
     "Split": "models.boundaries",
+    "TablePreparer": "tables.preparer",
     "Tree": "models.graph_responses",
     "TwoSided": "models.graph_responses",
 }
@@ -81,6 +90,8 @@ __all__ = sorted([*_REGISTRY, *_MODULES])
 
 
 def __getattr__(name):
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version(__name__)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _REGISTRY:

@@ -5,10 +5,11 @@ When a scikit-learn release moves one of them, this file is the whole repair.
 
 import functools
 import os
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._array_api import (
     _convert_to_numpy,
     _max_precision_float_dtype,
@@ -22,7 +23,10 @@ from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from threadpoolctl import ThreadpoolController
 
+from separatrix._typing import Function
+
 __all__ = [
+    "DOC_LINK",
     "Interval",
     "StrOptions",
     "check_same_namespace",
@@ -40,6 +44,17 @@ __all__ = [
     "to_numpy",
     "widest_float",
 ]
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Function], Function]:
+    """Decorator that checks parameters before a fit; type checkers see what it decorates."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+# Page of an estimator, to which scikit-learn's diagrams of estimators link.
+DOC_LINK = (
+    "https://separatrix-clustering.github.io/separatrix/api/separatrix.{estimator_name}.html"
+)
 
 
 class Interval(AnyInterval):

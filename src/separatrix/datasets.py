@@ -14,12 +14,15 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+from separatrix._typing import Array, RandomState
 from separatrix.data.gate import naming
 
 __all__ = ["make_two_circles", "make_two_gaussians", "make_two_moons"]
 
 
-def make_two_gaussians(n_samples=300, *, random_state=None):
+def make_two_gaussians(
+    n_samples: int = 300, *, random_state: RandomState = None
+) -> tuple[Array, Array]:
     """Two flat Gaussians across each other, one above the other: 2gaussians of the paper.
 
     The first cluster is long in the first coordinate, with variances 100 and 4, and lies at
@@ -54,7 +57,9 @@ def make_two_gaussians(n_samples=300, *, random_state=None):
     return X, y
 
 
-def make_two_moons(n_samples=400, *, noise=0.1, random_state=None):
+def make_two_moons(
+    n_samples: int = 400, *, noise: float = 0.1, random_state: RandomState = None
+) -> tuple[Array, Array]:
     """Two crescents that reach into each other: 2moons of the paper.
 
     The first cluster lies along the upper half of the unit circle, the second along the lower
@@ -95,7 +100,13 @@ def make_two_moons(n_samples=400, *, noise=0.1, random_state=None):
     return X + float(noise) * rng.standard_normal(X.shape), y
 
 
-def make_two_circles(n_samples=315, *, factor=0.3, noise=0.05, random_state=None):
+def make_two_circles(
+    n_samples: int = 315,
+    *,
+    factor: float = 0.3,
+    noise: float = 0.05,
+    random_state: RandomState = None,
+) -> tuple[Array, Array]:
     """A ring around a smaller ring: 2circles of the paper.
 
     Parameters

@@ -1,11 +1,13 @@
 """Segmentation of images: pixels of similar colour, found by clustering the colours."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from separatrix._typing import Array, ArrayLike
 from separatrix.data.gate import naming
 
 __all__ = ["segment_image"]
@@ -16,7 +18,7 @@ WIDTH = 500 / 255
 RANGES = (1.0, 255.0, 65535.0)
 
 
-def segment_image(image, n_segments=2, *, estimator=None):
+def segment_image(image: ArrayLike, n_segments: int = 2, *, estimator: Any = None) -> Array:
     """Split an image into regions of similar colour.
 
     The colours of the pixels are clustered, wherever in the image they lie. Equal colours are one

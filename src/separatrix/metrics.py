@@ -1,11 +1,15 @@
 """Scores of a clustering: against known classes, and from the data alone."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import check_random_state
 
+from separatrix._typing import ArrayLike, RandomState, Samples, Weights
 from separatrix.data.frames import Frame
 from separatrix.data.gate import (
     FLOATS,
@@ -19,9 +23,11 @@ from separatrix.data.gate import (
     weights_of,
 )
 from separatrix.data.rows import beside
+from separatrix.drift import assignment_drift
 from separatrix.solvers.minimax import MomentProblem, Sides, pairwise_kappa, separation_probability
 
 __all__ = [
+    "assignment_drift",
     "balanced_clustering_error",
     "clustering_accuracy",
     "clustering_error",
@@ -60,7 +66,9 @@ def _contingency(y_true, y_pred, sample_weight):
     return table[table.any(axis=1)]
 
 
-def clustering_accuracy(y_true, y_pred, *, sample_weight=None):
+def clustering_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Weights = None
+) -> float:
     r"""Share of samples on the best one-to-one matching of clusters with classes.
 
     .. math:: \max_{\pi} \frac{1}{\sum_i v_i} \sum_i v_i \, [\pi(\hat y_i) = y_i]
@@ -111,7 +119,9 @@ def clustering_accuracy(y_true, y_pred, *, sample_weight=None):
     return float(matched / (matched + table.sum()))
 
 
-def clustering_error(y_true, y_pred, *, sample_weight=None):
+def clustering_error(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Weights = None
+) -> float:
     """Share of samples off the best one-to-one matching of clusters with classes.
 
     This is one minus :func:`clustering_accuracy`, whose notes describe the matching.
@@ -144,7 +154,9 @@ def clustering_error(y_true, y_pred, *, sample_weight=None):
     return 1.0 - clustering_accuracy(y_true, y_pred, sample_weight=sample_weight)
 
 
-def balanced_clustering_error(y_true, y_pred, *, sample_weight=None):
+def balanced_clustering_error(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Weights = None
+) -> float:
     r"""Clustering error averaged over the classes, so that each class weighs the same.
 
     .. math::
@@ -203,7 +215,7 @@ def _first_side(h, name):
     return h <= 0
 
 
-def hamming_clustering_distance(h, y):
+def hamming_clustering_distance(h: ArrayLike, y: ArrayLike) -> int:
     r"""Hamming clustering distance of two labellings with two clusters.
 
     .. math::
@@ -255,7 +267,9 @@ def hamming_clustering_distance(h, y):
     return min(n_different, first.size - n_different)
 
 
-def generalized_separation_score(X, labels, *, metric="euclidean"):
+def generalized_separation_score(
+    X: Samples, labels: ArrayLike, *, metric: str | Callable[..., Any] = "euclidean"
+) -> float:
     r"""Generalised minimum separation probability of a clustering, from distances alone.
 
     .. math::
@@ -269,8 +283,7 @@ def generalized_separation_score(X, labels, *, metric="euclidean"):
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
-            (n_samples, n_samples)
+    X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         The samples, or their distances if ``metric="precomputed"``.
     labels : array-like of shape (n_samples,)
         The clusters, two at least.
@@ -394,7 +407,7 @@ def _check_distances(X):
     )
 
 
-def separation_from_margin(margin, sigma_max, share):
+def separation_from_margin(margin: float, sigma_max: float, share: float) -> float:
     r"""Lower bound on the minimum separation probability of two clusters with a margin.
 
     .. math::
@@ -472,7 +485,7 @@ def separation_from_margin(margin, sigma_max, share):
     return float(min(1.0, ratio / (2 / smaller + (1 - 2 * larger) * ratio)))
 
 
-def relative_margin_share(separation_probability, rho):
+def relative_margin_share(separation_probability: float, rho: float) -> float:
     r"""Least share of each cluster that lies beyond a given part of the mean margin.
 
     .. math::
@@ -559,7 +572,9 @@ def _labelled(X, labels, reg, sample_weight):
     return problem, partition
 
 
-def separation_probability_score(X, labels, *, reg=0.1, sample_weight=None):
+def separation_probability_score(
+    X: Samples, labels: ArrayLike, *, reg: float = 0.1, sample_weight: Weights = None
+) -> float:
     r"""Minimum separation probability (MSP) of a labelling.
 
     .. math:: p = \frac{\kappa^2}{1 + \kappa^2}, \qquad
@@ -613,7 +628,14 @@ def separation_probability_score(X, labels, *, reg=0.1, sample_weight=None):
     return float(separation_probability(np.nanmin(pairwise_kappa(problem, partition))))
 
 
-def separation_lower_bound(X, labels, *, coef=None, reg=0.1, sample_weight=None):
+def separation_lower_bound(
+    X: Samples,
+    labels: ArrayLike,
+    *,
+    coef: ArrayLike = None,
+    reg: float = 0.1,
+    sample_weight: Weights = None,
+) -> float:
     r"""Lower bound on the separation probability of two clusters along one direction.
 
     Theorem 2 of [1]_: with shares :math:`r_1, r_2` and total covariance :math:`\Sigma`,
@@ -679,7 +701,9 @@ def separation_lower_bound(X, labels, *, coef=None, reg=0.1, sample_weight=None)
     return float(separation_probability(np.sqrt(kappa_squared)))
 
 
-def validity_score(X, labels, *, max_samples=10_000, random_state=None):
+def validity_score(
+    X: ArrayLike, labels: ArrayLike, *, max_samples: int = 10_000, random_state: RandomState = None
+) -> float:
     """Predicted agreement of a labelling with the unknown classes.
 
     Boosted trees predict the adjusted Rand index (ARI) of `labels` with the classes, less that of

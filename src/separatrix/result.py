@@ -153,6 +153,20 @@ class Status(enum.Enum):
         "The certified gap to the optimum, gap_, is above gap_tol; increase max_steps, or gap_tol "
         "where rounding allows no more."
     )
+    MIX_LEFT = (
+        "The weights of the labellings are farther from the best ones than gap_tol: gap_ says by "
+        "how much. Increase gap_tol, or use solver='newton' in place of 'mirror-descent'."
+    )
+    LABELLINGS_LEFT = (
+        "A labelling was still found that would improve the mix by more than gap_tol: violation_ "
+        "says by how much. Increase max_rounds and max_labellings, decrease C, or increase "
+        "gap_tol."
+    )
+    NO_EXCESS = (
+        "No margin exceeds 1 + theta and some are far below 1 - theta, so nu has no effect and "
+        "the criterion is that of LabelGenerationMarginClustering; increase C, or decrease theta "
+        "where it is not zero."
+    )
     DEGENERATE = (
         "Fewer clusters were found than n_clusters asked for: a cluster lost all of its "
         "samples. Ask for fewer clusters, or try another `init` or other parameters."

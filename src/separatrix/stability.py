@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigvalsh
 
+from separatrix._typing import ArrayLike, Samples
 from separatrix.data.gate import check_labels, check_number, check_rows, check_values
 
 __all__ = ["ErrorBound", "Stability", "clustering_error_bound", "finite_sample_stability"]
@@ -14,6 +15,8 @@ __all__ = ["ErrorBound", "Stability", "clustering_error_bound", "finite_sample_s
 _MAX_SPECTRUM = 5000
 # Enough for the symmetries that occur in data; at 60 samples a second or two.
 _MAX_NODES = 5000
+# All partitions of more samples are so many that some have nearly the same value by chance.
+_MAX_PARTITIONED = 12
 # Theorem 2 of El-Yaniv and Pechyony (2009), 5.045...
 _C0 = np.sqrt(32 * (1 + np.log(4)) / 3)
 
@@ -199,6 +202,50 @@ def _find_twin(Q, tolerance, signs):
     return phi, phi is not None or not search.gave_up
 
 
+def _all_partitions(n):
+    """Return each partition of n samples in two once, as signs of which the last is +1."""
+    codes = np.arange(2 ** (n - 1))[:, None]
+    return 1 - 2 * ((codes >> np.arange(n)) & 1)
+
+
+def _equal_partitions(Q, zero):
+    """Return two different partitions of equal ``y'Qy``, or None: Definition 5.
+
+    For the signs y and z, Equation (20) says a'Qb = 0 with a = (y + z) / 2, their common part, and
+    b = (y - z) / 2, what is left; and y'Qy - z'Qz = 4 a'Qb.
+    """
+    partitions = _all_partitions(Q.shape[0])
+    values = np.einsum("pi,pi->p", partitions @ Q, partitions)
+    order = np.argsort(values, kind="stable")
+    differences = np.diff(values[order])
+    if differences.size == 0 or differences.min() > 4 * zero:
+        return None
+    nearest = differences.argmin()
+    return partitions[order[nearest : nearest + 2]]
+
+
+def _implied_partitions(n, isolated, phi):
+    """Return such partitions of more than two samples where Theorem 10 has some, or None."""
+    if n < 3 or (isolated.size == 0 and phi is None):
+        return None
+    first, second = np.ones((2, n), dtype=int)
+    if isolated.size:  # it may change sides
+        second[isolated[0]] = -1
+    else:  # either of two that are swapped may be alone
+        i = int(np.argmax(phi != np.arange(n)))
+        first[i] = second[phi[i]] = -1
+    return np.stack([first, second])
+
+
+def _si_symmetry(Q, zero, isolated, phi):
+    """Return two different partitions of equal ``y'Qy``, or None, and whether that is sure."""
+    n = Q.shape[0]
+    if n <= _MAX_PARTITIONED:
+        return _equal_partitions(_as_dense(Q), zero), True
+    found = _implied_partitions(n, isolated, phi)
+    return found, found is not None
+
+
 def _listed(items, most=5):
     """Join some items for a sentence, with a count of those left out."""
     shown = ", ".join(str(item) for item in items[:most])
@@ -222,6 +269,12 @@ class Stability:
         the matrix as it is (Definition 7). The one behind `twin` if there is a twin.
     axisymmetry_checked : bool
         Whether None in `axisymmetry` means that there is none.
+    si_symmetry : ndarray of shape (2, n_samples) or None
+        Signs y of two different partitions with the same value of ``y'Qy``, which is what
+        SI-symmetry says (Definition 5). Up to 12 samples all partitions are compared; beyond,
+        these are what Theorem 10 makes of isolated samples and of `axisymmetry`.
+    si_symmetry_checked : bool
+        Whether None in `si_symmetry` means that there are none.
     twin : ndarray of shape (n_samples,) or None
         Signs of a different partition with the same objective (Theorem 12).
     twin_checked : bool or None
@@ -233,17 +286,24 @@ class Stability:
     smallest_gap: float | None
     axisymmetry: np.ndarray | None
     axisymmetry_checked: bool
+    si_symmetry: np.ndarray | None = None
+    si_symmetry_checked: bool = False
     twin: np.ndarray | None = None
     twin_checked: bool | None = None
 
     @property
-    def irreducible(self):
+    def irreducible(self) -> bool:
         """Whether no sample is isolated."""
         return self.isolated.size == 0
 
     def __str__(self):
         return "\n".join(
-            [self._isolated_line(), self._spectrum_line(), self._symmetry_line()]
+            [
+                self._isolated_line(),
+                self._spectrum_line(),
+                self._symmetry_line(),
+                self._si_symmetry_line(),
+            ]
             + ([] if self.twin_checked is None else [self._twin_line()])
         )
 
@@ -269,6 +329,17 @@ class Stability:
             return "No symmetry: no swap of samples leaves the matrix as it is."
         return "Symmetry: not known; too many samples, or the search was too long."
 
+    def _si_symmetry_line(self):
+        if self.si_symmetry is not None:
+            moved = np.flatnonzero(self.si_symmetry[0] != self.si_symmetry[1])
+            return (
+                "SI-symmetric: two partitions y have the same y'Qy, and differ in "
+                f"{_listed(moved.tolist())}."
+            )
+        if self.si_symmetry_checked:
+            return "SI-asymmetric: no two partitions y have the same y'Qy."
+        return "SI-symmetry: not known; too many samples."
+
     def _twin_line(self):
         if self.twin is not None:
             return (
@@ -280,7 +351,9 @@ class Stability:
         return "Whether a symmetry turns the partition into a different one is not known."
 
 
-def finite_sample_stability(Q, h=None, *, tol=1e-9, max_samples=60):
+def finite_sample_stability(
+    Q: Samples, h: ArrayLike = None, *, tol: float = 1e-9, max_samples: int = 60
+) -> Stability:
     r"""Find the symmetries of `Q` that can make the partition of soft-label MVC ambiguous.
 
     Soft-label maximum volume clustering minimises
@@ -325,6 +398,12 @@ def finite_sample_stability(Q, h=None, *, tol=1e-9, max_samples=60):
     ends, and then one sample after the other is given its image. The search gives up
     after 5,000 images, and says so.
 
+    SI-symmetry, Definition 5 of [1]_, asks for a set of samples such that, for some signs, its
+    entries with the other samples sum to zero. That is to say that two partitions of the samples
+    have the same value of :math:`y^\top Q y`: each the signs of the set, and the signs, or their
+    opposites, of the others. So all partitions are valued and sorted. With more than 12 samples
+    there are so many that some would be equal up to `tol` by chance.
+
     A twin proves that the partition is not unique. The converse does not hold, although
     Theorem 13 of [1]_ says that without symmetry all minima induce one partition: for
     small :math:`\gamma` each sign vector y has a local minimum near :math:`y / \sqrt n`, whatever
@@ -349,6 +428,7 @@ def finite_sample_stability(Q, h=None, *, tol=1e-9, max_samples=60):
     No sample is isolated.
     Eigenvalues: not all distinct; the smallest gap is ... of the largest.
     Symmetric: swapping 0-2 leaves the matrix as it is.
+    SI-symmetric: two partitions y have the same y'Qy, and differ in ...
     The partition is not unique: the swap makes of it a different one with the same objective.
     >>> found.twin
     array([-1, -1,  1,  1])
@@ -375,12 +455,16 @@ def finite_sample_stability(Q, h=None, *, tol=1e-9, max_samples=60):
         else:
             checked = True
 
+    isolated = _isolated(Q, tol * scale)
+    pair, pair_checked = _si_symmetry(Q, tol * scale, isolated, phi)
     return Stability(
-        isolated=_isolated(Q, tol * scale),
+        isolated=isolated,
         anisotropic=None if gap is None else gap > tol,
         smallest_gap=gap,
         axisymmetry=phi,
         axisymmetry_checked=checked,
+        si_symmetry=pair,
+        si_symmetry_checked=pair_checked,
         twin=twin,
         twin_checked=twin_checked,
     )
@@ -417,17 +501,17 @@ class ErrorBound:
     complexity: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound on the Hamming clustering distance, a number of samples."""
         return self.empirical + self.sizes + self.confidence + self.complexity
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """The bound on the share of samples in the wrong cluster."""
         return self.total / self.n_samples
 
     @property
-    def is_vacuous(self):
+    def is_vacuous(self) -> bool:
         """Whether the bound says nothing, as no more than half of all samples can be wrong."""
         return self.rate >= 0.5
 
@@ -535,8 +619,17 @@ def _complexity_factor(h, Q, eigenvalues, reg, eta):
 
 
 def clustering_error_bound(
-    h, y_known, known, *, Q=None, eigenvalues=None, reg, eta, delta=0.05, margin=1.0
-):
+    h: ArrayLike,
+    y_known: ArrayLike,
+    known: ArrayLike,
+    *,
+    Q: Samples = None,
+    eigenvalues: ArrayLike = None,
+    reg: float,
+    eta: float,
+    delta: float = 0.05,
+    margin: float = 1.0,
+) -> ErrorBound:
     r"""Bound the distance of a soft-label partition to the truth from some known labels.
 
     With probability at least :math:`1 - \delta` over the choice of the :math:`n'` known samples,

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from separatrix.classics import mutual_information
 from separatrix.classics.mutual_information import SquaredLossMutualInformationClustering
+from separatrix.data.places import order_of_places
 from separatrix.solvers import information_estimate
 from separatrix.solvers.information_estimate import least_squares_mutual_information, ratio_fits
 
@@ -175,12 +176,12 @@ def test_the_similarities_of_most_information_are_chosen(affinity):
     X, _ = make_moons(200, noise=0.07, random_state=0)
     model = SquaredLossMutualInformationClustering(2, affinity=affinity, random_state=3).fit(X)
     seed = np.random.RandomState(3).randint(2**31 - 1)
-    informations = {}
-    for chosen in model._candidates(X):
+    informations, order = {}, order_of_places(X)
+    for chosen in model._candidates(X[order]):
         one = SquaredLossMutualInformationClustering(2, affinity=affinity, **chosen).fit(X)
         assert np.isnan(one.mutual_information_)  # nothing was to be chosen
         informations[chosen.get("n_neighbors") or chosen["gamma"]] = (
-            least_squares_mutual_information(X, one.labels_, random_state=seed)
+            least_squares_mutual_information(X[order], one.labels_[order], random_state=seed)
         )
     best = max(informations, key=informations.get)
     assert (model.n_neighbors_ or model.gamma_) == best

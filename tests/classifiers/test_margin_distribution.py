@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from separatrix import OptimalMarginDistributionMachine
-from separatrix.data import rows as memory
+from separatrix.data import memory
 from separatrix.solvers.margin_distribution import (
     fit_margin_distribution,
     fit_margin_distribution_linear,

@@ -17,6 +17,7 @@ import pytest
 from sklearn.base import ClusterMixin
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
@@ -40,6 +41,11 @@ def labels_in(path, delimiter=","):
 def separated(features, n_clusters=3):
     model = separatrix.MaximinSeparationClustering(n_clusters, random_state=0)
     return model.fit_predict(features)
+
+
+def weighed(indicators):
+    """Indicators of the categories of a column, which has half the variance of a number."""
+    return StandardScaler().fit_transform(indicators) / np.sqrt(2 * indicators.shape[1])
 
 
 def write_csv(path, columns):
@@ -81,7 +87,7 @@ def test_every_format_holds_the_same_table(tmp_path, table):
 
 def test_pipes_carry_the_labels_and_nothing_else(table, program):
     with open(table, "rb") as data:
-        done = program("cluster", "-", "-k", 3, "-m", "separation", stdin=data)
+        done = program("cluster", "-", "-k", 3, "-m", "separation", "--labels-only", stdin=data)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0] == "row,cluster"
@@ -165,14 +171,15 @@ def test_categories_become_indicators(tmp_path, capfd):
     write_csv(path, columns)
     run("cluster", path, "-k", 2, "-m", "separation", "-o", out, "--id-column", "name")
     indicators = colors[:, None] == np.array(["blue, dark", "green", "red"])
-    features = np.hstack([StandardScaler().fit_transform(X[:, :1]), indicators])
+    features = np.hstack([StandardScaler().fit_transform(X[:, :1]), weighed(indicators)])
     np.testing.assert_array_equal(labels_in(out), separated(features, 2))
     with open(out, newline="") as file:
         assert [row["name"] for row in csv.DictReader(file)] == columns["name"]
     shown = capfd.readouterr().err
     assert "60 rows · 1 numeric, 1 categorical · 4 features" in shown
-    assert re.search("note +left out: holds 60 texts", shown)
-    assert re.search("same +left out: holds the same text", shown)
+    assert re.search("left out +note: looks like a name of the rows: 60 different texts", shown)
+    assert re.search("left out +same: holds the same value in all rows", shown)
+    assert "--keep NAME uses such a column all the same" in shown
 
 
 def test_numbers_taken_as_categories(tmp_path):
@@ -182,23 +189,86 @@ def test_numbers_taken_as_categories(tmp_path):
     options = ["-k", 3, "-m", "separation", "-o", out, "--categorical", "shop"]
     run("cluster", path, *options)
     indicators = shop[:, None] == [101, 205, 7]
-    features = np.hstack([StandardScaler().fit_transform(X[:, :1]), indicators])
+    features = np.hstack([StandardScaler().fit_transform(X[:, :1]), weighed(indicators)])
     np.testing.assert_array_equal(labels_in(out, "\t"), separated(features))
 
 
 @pytest.mark.parametrize(("impute", "filled"), [("mean", np.mean), ("median", np.median)])
-def test_missing_values_are_filled_if_asked(tmp_path, impute, filled):
-    values, color = X.copy(), np.repeat(["a", "b", "b"], 20)
+def test_missing_values_are_filled(tmp_path, capfd, impute, filled):
+    values, color = X.copy(), np.repeat(["a", "b", "b"], 20).astype("<U9")
     values[4, 0] = filled(np.delete(values[:, 0], 4))
     path, out = tmp_path / "data.csv", tmp_path / "labels.csv"
     columns = {name: list(map(str, column)) for name, column in zip(NAMES, X.T, strict=True)}
     columns["width"][4] = "NA"
     write_csv(path, {**columns, "color": ["", *color[1:]]})
-    color[0] = "b"  # the most frequent one
-    run("cluster", path, "-k", 2, "-m", "separation", "-o", out, "--impute", impute)
-    indicators = color[:, None] == np.array(["a", "b"])
-    features = np.hstack([StandardScaler().fit_transform(values), indicators])
+    color[0] = "missing"
+    options = ["--impute", impute] if impute == "mean" else []
+    run("cluster", path, "-k", 2, "-m", "separation", "-o", out, *options)
+    indicators = color[:, None] == np.array(["a", "b", "missing"])
+    features = np.hstack([StandardScaler().fit_transform(values), weighed(indicators)])
     np.testing.assert_array_equal(labels_in(out), separated(features, 2))
+    assert re.search("filled +2 missing values: width 1, color 1", capfd.readouterr().err)
+
+
+def test_the_table_is_written_as_it_is_with_its_labels(tmp_path):
+    text = 'id,x,note\n007,1.50,"a, ""b"""\n' + "".join(f"x{i},{i}e0,\n" for i in range(12))
+    path, out = tmp_path / "data.csv", tmp_path / "out.csv"
+    path.write_text(text)
+    run("cluster", path, "-k", 2, "-m", "separation", "-o", out)
+    before, after = (list(csv.reader(one.read_text().splitlines())) for one in (path, out))
+    assert [row[:3] for row in after] == before
+    assert after[0][3:] == ["cluster"]
+    run("cluster", path, "-k", 2, "-m", "separation", "-o", tmp_path / "out.parquet")
+    typed = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+    assert typed["x"].to_pylist() == [1.5, *range(12)]
+    assert typed["cluster"].to_pylist() == labels_in(out).tolist()
+    # its own output is a table too, and one of its columns has to make room
+    run("cluster", out, "-k", 2, "-m", "separation", "-o", path, "--drop", "cluster")
+    assert path.read_text() == out.read_text()
+
+
+def test_decimal_commas_of_other_files(tmp_path, refused):
+    """Numbers that a file of another kind has as texts."""
+    rows = [{"x": f"{i * i % 17},{100 + 7 * i}", "y": i % 5} for i in range(12)]
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps(rows))
+    options = ["-k", 2, "-m", "separation", "-o", tmp_path / "out.csv"]
+    assert "--decimal" in refused("cluster", path, *options)
+    run("cluster", path, *options, "--decimal", ",")
+
+
+def test_a_held_out_column_is_compared_with_the_clusters(tmp_path, capfd):
+    kind, out = np.repeat(["x", "y", "z"], 20), tmp_path / "labels.csv"
+    twin = np.repeat(["1st", "2nd", "3rd"], 20)  # it would give the kind away
+    path = tmp_path / "data.csv"
+    kind[:3] = "y"
+    twin[:3] = "2nd"
+    write_csv(path, {**dict(zip(NAMES, X.T, strict=True)), "kind": kind, "twin": twin})
+    run("cluster", path, "-k", 3, "-m", "separation", "-o", out, "--truth", "kind")
+    labels = labels_in(out)
+    np.testing.assert_array_equal(labels, separated(StandardScaler().fit_transform(X)))
+    shown = capfd.readouterr().err
+    assert re.search("left out +twin: tells the same as 'kind'", shown)
+    for value in "xyz":
+        counts = np.bincount(labels[kind == value], minlength=3)
+        assert re.search(rf"^{value} +" + " +".join(map(str, counts)), shown, re.MULTILINE)
+    score = adjusted_rand_score(kind, labels)
+    assert f"clusters and kind  {score:.2f}" in shown
+
+
+def test_a_column_that_makes_the_clusters_is_told(tmp_path, capfd):
+    rng = np.random.RandomState(0)
+    columns = {f"x{j}": rng.normal(size=90) for j in range(3)}
+    columns["group"] = 50 * np.repeat([0, 1, 2], 30)
+    write_csv(tmp_path / "data.csv", columns)
+    options = ["-k", 3, "-m", "k-means", "--out", ""]
+    run("cluster", tmp_path / "data.csv", *options, "--no-standardize")
+    told = "look out +group: has the same groups as the clusters; --drop group shows what else"
+    assert re.search(told, capfd.readouterr().err)
+    columns["group"] = columns["group"] + rng.normal(size=90)
+    write_csv(tmp_path / "data.csv", columns)
+    run("cluster", tmp_path / "data.csv", *options, "--no-standardize")
+    assert re.search(r"look out +group: has \d+ % of what the", capfd.readouterr().err)
 
 
 def test_parameters_of_the_method(tmp_path, table):
@@ -269,7 +339,7 @@ def test_auto_chooses_and_predicts(tmp_path, table, capfd):
     run("predict", table, model, "-o", tmp_path / "again.parquet")
     again = pyarrow.parquet.read_table(tmp_path / "again.parquet")
     np.testing.assert_array_equal(again["cluster"], found.labels_)
-    assert again["row"].to_pylist() == list(range(1, 61))
+    np.testing.assert_array_equal(again["width"], X[:, 0])
 
 
 def test_compare_ranks_methods(table, capfd):
@@ -322,10 +392,34 @@ def test_methods_lists_every_clusterer(capfd):
     names = [name for name in separatrix._REGISTRY if isinstance(getattr(separatrix, name), type)]
     clusterers = [getattr(separatrix, name) for name in names]
     clusterers = [found for found in clusterers if issubclass(found, ClusterMixin)]
-    listed = [line for line in shown.splitlines() if re.match(r"[a-z]", line)]
-    assert len(listed) == len(clusterers)
+    listed = [line for line in shown.splitlines() if re.match(r"\w", line)]
+    own = [line for line in listed if "a candidate of auto" not in line]
+    assert len(own) == len(clusterers)
     for found in clusterers:
         assert " ".join(found.__doc__.split("\n")[0].split()[:4]) in shown
+    assert any(line.startswith("smooth mixture") for line in listed)
+
+
+@pytest.mark.parametrize(
+    "method", ["k-means", "Ward", "whitened-spectral", "separation", "margin"]
+)
+def test_names_of_compare_are_methods(tmp_path, table, capfd, method):
+    """What `compare` finds under a name is what `cluster -m` finds under it."""
+    shown = []
+    compared = separatrix.compare_clusterings
+
+    def watched(*arguments, **named):
+        shown.append(compared(*arguments, **named))
+        return shown[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(separatrix, "compare_clusterings", watched, raising=False)
+        run("compare", table, "-k", 3, "--methods", f"{method},lda-kmeans")
+    out = tmp_path / "labels.csv"
+    run("cluster", table, "-k", 3, "-m", method, "-o", out)
+    (comparison,) = shown
+    pairs = set(zip(comparison.labels[0].tolist(), labels_in(out).tolist(), strict=True))
+    assert len(pairs) == 3
 
 
 def test_explain_shows_signed_weights_of_a_linear_model(tmp_path, table, capfd):
@@ -381,7 +475,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("k", [2, 12, 40])
 def test_explain_fits_the_terminal(monkeypatch, width, k):
     means = np.random.RandomState(k).uniform(-5000, 5000, size=(k, 3))
-    card = {"columns": dict.fromkeys(NAMES), "features": NAMES}
+    card = {"columns": dict.fromkeys(NAMES), "features": NAMES, "shares": [False] * 3}
     card |= {"means": means.tolist(), "share": [0.9, 0.5, 0.1]}
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", str(width))
@@ -441,7 +535,7 @@ def test_version_and_module(capfd):
     run("--version")
     version = capfd.readouterr().out
     assert version == f"separatrix {separatrix.__version__}\n"
-    command = [sys.executable, "-m", "separatrix.cli", "--version"]
+    command = [sys.executable, "-m", "separatrix", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == version
     run()  # no arguments ask for help

@@ -9,7 +9,7 @@ import pytest
 
 from model_support import damaged, repacked
 from separatrix.cli import Refusal, models
-from separatrix.cli.columns import read_matrix
+from separatrix.cli.columns import read_again
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "models"
 KEPT = sorted(GOLDEN.glob("*/*.skops"))
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*saved by")
 
 def labels_of(path):
     """Labels that a model gives to the rows of the table beside it."""
-    pipeline, card = models.load_model(path)
-    return pipeline.predict(read_matrix(str(GOLDEN / "table.csv"), card, None)[1]).tolist()
+    pipeline, _ = models.load_model(path)
+    return pipeline.predict(read_again(str(GOLDEN / "table.csv"), pipeline).data).tolist()
 
 
 # --- of all releases ----------------------------------------------------------------------------

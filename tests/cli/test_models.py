@@ -10,11 +10,12 @@ from fractions import Fraction
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import separatrix
@@ -22,13 +23,14 @@ from model_support import repacked
 from separatrix.cli import Refusal, main, models
 from separatrix.cli.methods import make_estimator, methods
 from separatrix.models import extensions
+from separatrix.tables import TablePreparer
 
 X = make_blobs(60, centers=3, random_state=1)[0]
 ABOUT = {
     "columns": {"a": None, "b": None},
     "id_column": None,
-    "imputes": False,
     "features": ["a", "b"],
+    "shares": [False, False],
     "sizes": [30, 30],
     "means": [[0.0, 1.0], [1.0, 0.0]],
     "share": [0.5, 0.5],
@@ -91,17 +93,47 @@ HOLDERS = [
 ]
 
 
+# A table that a preparer says something of, with a column of each kind.
+TABLE = pd.DataFrame(
+    {
+        "row": range(60),
+        "a": [*X[:59, 0], np.nan],
+        "color": np.tile(["red", "green", "blue"], 20),
+        "day": pd.date_range("2024-01-01", periods=60),
+    }
+)
+
+
+def pipeline_of_a_table():
+    """A preparer of tables, and a candidate of auto by itself."""
+    prepare = TablePreparer().fit(TABLE)
+    ward = make_estimator("Ward", 2, [], 0).fit(prepare.transform(TABLE))
+    return Pipeline([("prepare", prepare), ("Ward", ward)])
+
+
+def test_a_preparer_says_the_same_after_loading(tmp_path):
+    whole = pipeline_of_a_table()
+    models.save_model(tmp_path / "model.skops", whole, ABOUT)
+    loaded, card = models.load_model(tmp_path / "model.skops")
+    assert card["method"] == "Ward"
+    assert loaded[0].findings_ == whole[0].findings_ != []
+    assert list(loaded[0].get_feature_names_out()) == list(whole[0].get_feature_names_out())
+    np.testing.assert_array_equal(loaded[0].transform(TABLE), whole[0].transform(TABLE))
+    np.testing.assert_array_equal(loaded.predict(TABLE), whole[-1].labels_)
+
+
 def test_files_name_our_classes_without_a_module(tmp_path, monkeypatch):
     path, parts = tmp_path / "model.skops", set()
     fitted = [(pipeline(*holder), holder[-1]) for holder in HOLDERS]
     for name, rule in extensions.RULES.items():
         monkeypatch.setattr(extensions, "RULES", {name: rule})
         fitted.append((pipeline("auto", 2, [], X), X))
+    fitted.append((pipeline_of_a_table(), TABLE))
     for whole, rows in fitted:
         models.save_model(path, whole, ABOUT)
         ours = {pair for pair in named_in(schema_of(path)) if "separatrix" in str(pair[0])}
         assert {module for module, _ in ours} == {"separatrix"}
-        parts |= {name for _, name in ours} - {type(whole[-1]).__name__}
+        parts |= {name for _, name in ours} - set(separatrix._REGISTRY)
         loaded, _ = models.load_model(path)
         np.testing.assert_array_equal(loaded.predict(rows), whole.predict(rows))
     assert parts == set(separatrix._PARTS)
@@ -143,6 +175,7 @@ def test_another_process_predicts_the_same_labels(tmp_path):
     rows = [f"{a},{color},{b}" for (a, b), color in zip(X, colors, strict=True)]
     (tmp_path / "data.csv").write_text("\n".join(["a,color,b", *rows]) + "\n")
     command = "cluster {0}/data.csv -k 3 -m separation -o {0}/labels.csv --model {0}/model.skops"
+    command += " --labels-only"
     with pytest.raises(SystemExit):
         main(command.format(tmp_path).split())
     # columns in another order, one more of them, and fewer rows
@@ -154,7 +187,7 @@ def test_another_process_predicts_the_same_labels(tmp_path):
         "for name in ('data', 'other'):\n"
         "    paths = [f'{name}.csv', 'model.skops', '--out', f'{name}_labels.csv']\n"
         "    with contextlib.suppress(SystemExit):\n"
-        "        main(['predict', *paths])\n"
+        "        main(['predict', *paths, '--labels-only'])\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
     expected = (tmp_path / "labels.csv").read_text()
@@ -171,8 +204,8 @@ def test_another_process_predicts_the_same_labels(tmp_path):
         ("a,color\n1,red\n", "there is no column 'b'"),
         ("a,color,b\n1,pink,2\n", "line 2, column 'color': 'pink' is none of its categories"),
         ("a,color,b\n1,red,two\n", "line 2, column 'b': 'two' is not a number"),
-        ("a,color,b\n1,red,2024-01-01\n", "column 'b' holds date32"),
-        ("a,color,b\n1,red,\n", "line 2, column 'b': the value is missing.*without --impute"),
+        ("a,color,b\n1,red,2024-01-01\n", "line 2, column 'b': 2024-01-01.* is not a number"),
+        ("a,color,b\n1,red,\n", "line 2, column 'b': the value is missing"),
     ],
 )
 def test_tables_that_the_model_does_not_take(tmp_path, capfd, text, said):
@@ -181,7 +214,8 @@ def test_tables_that_the_model_does_not_take(tmp_path, capfd, text, said):
     (tmp_path / "new.csv").write_text(text)
     model, out = str(tmp_path / "model.skops"), str(tmp_path / "labels.csv")
     commands = [
-        ["cluster", "data.csv", "-k", "2", "-m", "separation", "--out", "", "--model", model],
+        ["cluster", "data.csv", "-k", "2", "-m", "separation", "--out", "", "--model", model]
+        + ["--impute", "none"],
         ["predict", "new.csv", model, "--out", out],
     ]
     for command, code in zip(commands, (0, 2), strict=True):
@@ -206,7 +240,8 @@ def test_a_model_that_imputes_takes_missing_values(tmp_path):
     with pytest.raises(SystemExit):
         main(["predict", str(tmp_path / "data.csv"), model, "--out", str(out)])
     first, second = out.read_text().splitlines()[1:]
-    assert first.split(",")[1] == second.split(",")[1]
+    assert first.split(",")[:2] == ["", "3"]
+    assert first.split(",")[2] == second.split(",")[2]
 
 
 def refused_by_all(refused, path):
@@ -238,6 +273,12 @@ def replaced(path, content):
         return repacked(path, {name: archive.read(name) for name in archive.namelist()})
 
 
+def test_models_of_arrays_take_no_tables(tmp_path, refused):
+    path = save(tmp_path / "model.skops")
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    assert f"{path}: takes no tables" in refused("predict", tmp_path / "data.csv", path)
+
+
 @pytest.mark.parametrize("content", [{}, [1], Pipeline([("scale", StandardScaler().fit(X))])])
 def test_models_that_are_no_pipeline_to_a_clusterer_are_refused(tmp_path, refused, content):
     path = replaced(save(tmp_path / "model.skops"), content)
@@ -267,6 +308,8 @@ def test_indices_that_were_changed_are_refused(tmp_path, refused, monkeypatch):
     monkeypatch.setattr(extensions, "RULES", {"neighbors": extensions.NeighborRule})
     for method in ("auto", "volume"):
         path, changed = save(tmp_path / "model.skops", method), pipeline(method)
+        rows = pd.DataFrame(X, columns=["a", "b"])
+        changed.steps.insert(0, ("prepare", TablePreparer(standardize=False).fit(rows)))
         if method == "auto":
             changed[-1].boundary_.model.clusters[:] = outside
             changed[-1].boundary_.model.search._tree = None
@@ -278,18 +321,6 @@ def test_indices_that_were_changed_are_refused(tmp_path, refused, monkeypatch):
         command = ["predict", tmp_path / "data.csv", path, "--out", tmp_path / "labels.csv"]
         assert str(path) in refused(*command)
         assert not (tmp_path / "labels.csv").exists()
-
-
-def test_encoders_are_built_from_their_categories(tmp_path):
-    encode = OneHotEncoder(categories=[np.arange(3)], sparse_output=False)
-    encode.fit([[0], [1], [2]])
-    codes = np.repeat([0, 1, 2], 20)[:, None]
-    estimator = make_estimator("separation", 2, [], 0).fit(encode.transform(codes))
-    whole = Pipeline([("encode", encode), ("estimator", estimator)])
-    expected = whole.predict(codes)
-    encode.categories_ = [np.tile(np.arange(3), 2)]  # more columns than it has room for
-    path = replaced(save(tmp_path / "model.skops"), whole)
-    np.testing.assert_array_equal(models.load_model(path)[0].predict(codes), expected)
 
 
 def test_other_versions_are_told(tmp_path, monkeypatch, program):

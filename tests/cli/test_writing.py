@@ -171,7 +171,7 @@ def test_endings_in_capitals_and_none_at_all(folder):
     cluster("--out", "labels.PARQUET", "--report", "r.HTML", "--model", "m.SKOPS")
     cluster("--out", "labels", "--report", "r", "--model", "m")
     assert (folder / "labels.PARQUET").read_bytes()[:4] == b"PAR1"
-    assert (folder / "labels").read_text().startswith("row,cluster\n")
+    assert (folder / "labels").read_text().startswith("a,b,cluster\n")
     assert (folder / "r.HTML").read_text().startswith("<!doctype html>")
     assert (folder / "r").read_text().startswith("<!doctype html>")
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
@@ -192,8 +192,8 @@ def test_devices_and_pipes_are_written_to(folder, program):
     cluster("--out", "/dev/null")
     with subprocess.Popen(["cat", "pipe.tsv"], stdout=subprocess.PIPE, text=True) as reader:
         cluster("--out", "pipe.tsv")
-        assert reader.communicate()[0].startswith("row\tcluster\n1\t")
-    done = program(*CLUSTER, "--out", "/dev/stdout")
+        assert reader.communicate()[0].startswith("a\tb\tcluster\n0\t")
+    done = program(*CLUSTER, "--out", "/dev/stdout", "--labels-only")
     assert (done.returncode, done.stdout[:12]) == (0, "row,cluster\n")
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "pipe.tsv"]
     assert stat.S_ISFIFO((folder / "pipe.tsv").stat().st_mode)

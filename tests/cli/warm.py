@@ -50,7 +50,7 @@ if __name__ == "__main__":
     import separatrix.report
     from separatrix.cli import commands, main, models
 
-    for name in ("columns", "methods", "screens", "writing"):
+    for name in ("columns", "methods", "other_files", "screens", "text_files", "writing"):
         importlib.import_module(f"separatrix.cli.{name}")
     typer.main.get_command(commands.app)
     models._skops()

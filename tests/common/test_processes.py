@@ -90,9 +90,10 @@ def test_compiled_code_is_kept_and_damage_to_it_does_not_matter(tmp_path, monkey
     path = tmp_path / "kernel.py"
     path.write_text(KERNEL)
     assert kernel_in(path)(3) == 6
-    again = kernel_in(path)
-    assert again(3) == 6
-    assert sum(again.stats.cache_hits.values()) == 1
+    # a clock too coarse for the source file may ask for a second compilation
+    loaded = [kernel_in(path) for _ in range(3)]
+    assert [again(3) for again in loaded] == [6, 6, 6]
+    assert sum(loaded[-1].stats.cache_hits.values()) == 1
     for kept in (tmp_path / "cache").rglob("*.nb?"):
         kept.write_bytes(kept.read_bytes()[:9])
     assert kernel_in(path)(3) == 6

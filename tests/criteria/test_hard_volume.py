@@ -169,6 +169,16 @@ def test_relaxation_bounds_every_labelling(reg):
     assert found.objective <= min(values) + 1e-6
 
 
+@pytest.mark.parametrize("reg", [0.1, 3.0])
+def test_triangles_tighten_the_bound(reg):
+    Q = matrix(8)
+    plain, tight = (solved(Q, reg, balance=0.3, triangles=on) for on in (False, True))
+    assert plain.objective < tight.lower_bound
+    assert tight.lower_bound <= min(values_of_labels(Q, reg, 1.0, 0.3 * 8)) + 1e-6
+    with pytest.raises(ValueError, match="triangles=True takes too long for n_samples=101"):
+        HardMaximumVolumeClustering(triangles=True).fit(np.arange(101.0)[:, None])
+
+
 def test_limit_of_a_small_weight_is_the_bisection_of_the_graph():
     """For gamma to zero alpha is constant, and M maximises <Q, M>: the minimum bisection."""
     n, reg = 30, 1e-5

@@ -36,6 +36,7 @@ def test_the_machine_is_a_support_vector_machine_with_squared_hinge_loss(strengt
         np.testing.assert_allclose(X.T @ found.coef, w, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:A labelling was still found")
 @pytest.mark.parametrize("C", ["scale", 0.01, 3.0])
 def test_the_objective_is_that_of_a_support_vector_machine_of_the_labels(C):
     """In which C is the weight of the sum of losses."""
@@ -46,6 +47,33 @@ def test_the_objective_is_that_of_a_support_vector_machine_of_the_labels(C):
     w = svm_of(X, y, model.C_)
     value = 0.5 * w @ w + model.C_ * np.sum(np.maximum(1 - y * (X @ w), 0) ** 2)
     assert model.objective_ == pytest.approx(value, rel=1e-6)
+
+
+def value_of_the_paper(K, y, C):
+    """Objective of the support vector machine at the signs y, its slacks and all, by Clarabel."""
+    values, vectors = np.linalg.eigh(K)
+    w, xi = cp.Variable(len(y)), cp.Variable(len(y))
+    margins = cp.multiply(y, (vectors * np.sqrt(np.maximum(values, 0))) @ w)
+    cost = 0.5 * cp.sum_squares(w) + C * cp.sum_squares(xi)
+    program = cp.Problem(cp.Minimize(cost), [margins >= 1 - xi])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of digits beyond those that are compared
+        return program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("readout", ["consensus", "vote", "best"])
+def test_the_objective_is_that_of_the_paper_at_the_labels(n_clusters, readout):
+    """With a machine for each of more clusters."""
+    X = groups(3, n=30, n_groups=n_clusters)
+    K, clusters = rbf_kernel(X, gamma=0.2), [1] if n_clusters == 2 else range(n_clusters)
+    for C in ("scale", 3.0):
+        model = LabelGenerationMarginClustering(n_clusters, C=C, gamma=0.2, readout=readout)
+        labels = model.set_params(max_rounds=2).fit(X).labels_
+        signs = [np.where(labels == cluster, 1.0, -1.0) for cluster in clusters]
+        expected = sum(value_of_the_paper(K, y, model.C_) for y in signs)
+        assert model.objective_ == pytest.approx(expected, rel=1e-5)
 
 
 def test_negative_multipliers_are_no_solution():

@@ -26,6 +26,7 @@ from least_squares_support import (
 )
 from separatrix import RegularizedLeastSquaresClustering
 from separatrix.criteria import least_squares
+from separatrix.data.ordering import canonical_order
 from separatrix.labels.sizes import Sizes
 from separatrix.result import Status
 from separatrix.solvers.flips import descend_by_flips, hat_matrix, random_labels
@@ -97,6 +98,7 @@ def test_the_start_of_the_lowest_objective_is_kept_or_the_clearest_with_auto():
     differ = 0
     for seed in range(6):
         X = np.random.default_rng(seed).normal(size=(40, 3))
+        X = X[canonical_order(X)]  # in which samples are searched
         sizes, rng = Sizes.of(40, 3, "free", None, None), np.random.RandomState(0)
         R = hat_matrix(kernel_of(X, "linear"), 1.0)
         starts = [random_labels(sizes, rng) for _ in range(5)]
@@ -470,3 +472,26 @@ def test_a_callback_stops_the_starts():
     np.testing.assert_array_equal(model.objectives_, three.objectives_)
     np.testing.assert_array_equal(model.labels_, three.labels_)
     assert model.history_ == three.history_
+
+
+def test_a_reg_that_lets_classifiers_fit_any_labels_is_told():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.warns(ConvergenceWarning, match=r"reg=1e-10 is so small that .* use a larger reg"):
+        RegularizedLeastSquaresClustering(2, reg=1e-10, gamma=10.0).fit(X)
+
+
+@pytest.mark.parametrize("max_samples", [60, 2000])
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("solver", ["shaking", "stochastic"])
+def test_the_order_of_rows_does_not_matter(solver, n_clusters, max_samples):
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        X = rng.normal(size=(90, 2))
+        params = {"solver": solver, "n_init": 2, "max_samples": max_samples}
+        model, _ = fit_quietly(RegularizedLeastSquaresClustering(n_clusters, **params), X)
+        order = rng.permutation(90)
+        other, _ = fit_quietly(RegularizedLeastSquaresClustering(n_clusters, **params), X[order])
+        assert same_partition(other.labels_, model.labels_[order])
+        assert other.objective_ == pytest.approx(model.objective_, rel=1e-9)
+        assert set(order[other.sample_indices_]) == set(model.sample_indices_)
+        np.testing.assert_array_equal(other.predict(X), other.labels_[np.argsort(order)])

@@ -198,6 +198,7 @@ def test_the_objective_is_that_of_the_labels():
         model = MaximumMarginClustering(**params).fit(X)
         again = MaximumMarginClustering(**params, init=model.labels_).fit(X)
         assert again.history_[0] == pytest.approx(model.objective_, rel=1e-3)
+        assert model.objective_ <= model.boundary_objective_ * (1 + 1e-3)
 
 
 # Contract
@@ -536,7 +537,7 @@ def test_labels_from_a_sample_are_near_those_of_all(
 ):
     X = groups(17, n=600, n_groups=n_clusters, spread=0.8)
     weight = np.random.default_rng(0).integers(0, 3, size=600).astype(float) if weighted else None
-    params = {"loss": loss, "C": 1.0, "random_state": 0, **PATH[loss], **ROUTES[route]}
+    params = {"loss": loss, "C": 1.0, "init": "k-means", **PATH[loss], **ROUTES[route]}
     direct, _ = fit_quietly(MaximumMarginClustering(n_clusters, **params), X, sample_weight=weight)
     monkeypatch.setattr(separatrix.data.rows, "SAMPLE_SIZE", 200)
     monkeypatch.setattr(margin, "SAMPLE_SIZE", 200)
@@ -558,11 +559,43 @@ def test_labels_from_a_sample_are_near_those_of_all(
 def test_history_belongs_to_the_iterations():
     X = groups(18, spread=2.0)
     for loss, n_path in itertools.product(LOSSES, (1, 5)):
-        model, message = fit_quietly(MaximumMarginClustering(loss=loss, C_path=n_path, C=1.0), X)
+        model, message = fit_quietly(
+            MaximumMarginClustering(loss=loss, C_path=n_path, C=1.0, init="k-means"), X
+        )
         assert len(model.history_) == model.n_iter_ <= 100
         assert model.n_iter_ >= n_path
         if message is None:
             assert model.objective_ == pytest.approx(model.history_[-1], rel=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_clusters", "kernel"), [(2, "linear"), (3, "linear"), (2, "rbf")])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_objective_of_labels_and_boundaries(loss, n_clusters, kernel, weighted):
+    """As the paper writes it, in plain NumPy."""
+    for seed in range(3):
+        X = groups(seed, spread=2.0, n_groups=n_clusters)
+        weight = np.random.default_rng(seed).integers(1, 4, size=len(X)) if weighted else None
+        model = MaximumMarginClustering(
+            n_clusters, kernel=kernel, gamma=0.3, loss=loss, C=2.0, balance=0.02, epsilon=0.1
+        )
+        model, _ = fit_quietly(model, X, sample_weight=weight)
+        f = model.decision_function(X).reshape(len(X), -1)
+        y = 2 * (model.labels_[:, None] == [[1]] if n_clusters == 2 else np.eye(3)[model.labels_])
+        y = y - 1.0
+        losses = {
+            "hinge": np.maximum(0, 1 - y * f),
+            "laplacian": np.maximum(0, np.abs(f - y) - 0.1),
+            "square": (f - y) ** 2 / 2,
+        }[loss]
+        if kernel == "linear":
+            norms = np.sum(model.coef_**2)
+        else:
+            alpha = model._model.coef[0]
+            K = rbf_kernel(X, gamma=0.3)
+            norms = alpha @ K @ alpha
+        total = losses.sum() if weight is None else weight @ losses.sum(axis=1)
+        assert model.boundary_objective_ == pytest.approx(0.5 * norms + 2.0 * total, rel=2e-3)
 
 
 def test_a_converged_fit_is_a_fixed_point():

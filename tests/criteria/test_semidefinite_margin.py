@@ -1,6 +1,6 @@
 """Semidefinite maximum margin clustering against cvxpy, theorems, brute force and invariances."""
 
-from itertools import product
+from itertools import combinations, product
 
 import cvxpy as cp
 import numpy as np
@@ -96,6 +96,33 @@ def test_relaxation_bounds_every_labelling(C):
     assert found.objective <= min(values) * (1 + 1e-8)
 
 
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_triangles_tighten_the_bound(C):
+    """Between the program without them and the best labels; the optimum is that of cvxpy."""
+    n, balance = 8, 0.3
+    K = oracle.kernel(n)
+    plain = relax_semidefinite_margin(K, C=C, balance=balance, tol=1e-7)
+    found = relax_semidefinite_margin(K, C=C, balance=balance, triangles=True, tol=1e-7)
+    M, constraints = oracle.relaxed_labels(n, balance)
+    for i, j, k in combinations(range(n), 3):  # Remark 21, each constraint once
+        ij, jk, ik = M[i, j], M[j, k], M[i, k]
+        constraints += [
+            ik >= ij + jk - 1,
+            ij >= ik + jk - 1,
+            jk >= ij + ik - 1,
+            ik >= -ij - jk - 1,
+        ]
+    mu, nu, t = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True), cp.Variable()
+    matrix = oracle.schur(cp.multiply(K, M), 1 - mu + nu, t - 2 * C * cp.sum(mu))
+    optimum, _ = oracle.optimum(cp.Minimize(t), [*constraints, matrix >> 0])
+    assert found.objective == pytest.approx(optimum, rel=1e-3)
+    assert found.lower_bound <= optimum * (1 + 1e-6)
+    assert found.lower_bound > plain.objective * (1 + 1e-4)
+    labellings = [np.array([1.0, *rest]) for rest in product((-1.0, 1.0), repeat=n - 1)]
+    best = min(machine_of(y, K, C) for y in labellings if abs(y.sum()) <= balance * n)
+    assert found.lower_bound <= best * (1 + 1e-8)
+
+
 def test_relaxation_is_exact_for_separated_clusters():
     """Within each cluster, M is then one; between them the kernel says nothing."""
     X = np.concatenate([oracle.points(10), oracle.points(11) + 10])
@@ -148,3 +175,14 @@ def test_a_small_C_does_not_move_the_boundary(C):
     """All values of the machine are then far below one, and the loss tells nothing of the cut."""
     X, y = make_blobs(80, centers=[[0, 0], [8, 0]], random_state=0)
     assert clustering_error(y, SemidefiniteMarginClustering(C=C).fit(X).labels_) == 0
+
+
+def test_an_estimator_with_triangles():
+    X, _ = make_blobs(16, centers=[[0, 0], [2, 0]], random_state=0)
+    plain = SemidefiniteMarginClustering(balance=0.2).fit(X)
+    tight = SemidefiniteMarginClustering(balance=0.2, triangles=True).fit(X)
+    assert tight.gap_ <= 1e-6
+    assert tight.objective_ * (1 - tight.gap_) > plain.objective_
+    assert tight.n_iter_ == len(tight.history_)
+    with pytest.raises(ValueError, match=r"triangles=True takes too long for n_samples=101.*100"):
+        tight.fit(np.arange(101.0)[:, None])

@@ -141,7 +141,7 @@ def unequal_blobs(seed):
 def test_the_fitted_responses_solve_the_optimality_system(bound):
     """Whichever of the two clusters became the first."""
     sides = set()
-    for seed in range(6):
+    for seed in range(8):
         model = MaximumVolumeClustering(response_bound=bound, random_state=seed)
         h = model.fit(unequal_blobs(seed)).response_
         Q = form_of(model.affinity_matrix_, "normalized", 0.0).Q

@@ -358,6 +358,29 @@ def test_algorithm_1_has_two_sides():
     assert set(fit_quietly(model, X)[0].labels_) == {0, 1, 2}
 
 
+def test_a_bound_on_responses_is_about_two_clusters():
+    """With more it holds in each split, or is refused."""
+    X, _ = moons(60)
+    with pytest.raises(ValueError, match=r"response_bound=0.1 .* two clusters.*'bisection'"):
+        MaximumVolumeClustering(3, response_bound=0.1, multiway="orthogonal").fit(X)
+    for bound in (0.0, 0.1):
+        model = MaximumVolumeClustering(3, response_bound=bound).fit(X)
+        splits = model._model.rule.splits
+        assert len(splits) == 2
+        assert all(abs(split.model.h.sum()) <= bound + 1e-9 for split in splits)
+    free = MaximumVolumeClustering(3, response_bound=None).fit(X)
+    automatic = MaximumVolumeClustering(3).fit(X)
+    np.testing.assert_array_equal(free.response_, automatic.response_)
+
+
+def test_the_automatic_bound_on_responses_is_zero():
+    X, _ = moons(60)
+    automatic = MaximumVolumeClustering().fit(X)
+    zero = MaximumVolumeClustering(response_bound=0.0).fit(X)
+    np.testing.assert_array_equal(automatic.response_, zero.response_)
+    assert abs(zero.response_.sum()) <= 1e-9
+
+
 @pytest.mark.parametrize(("solver", "multiway"), [("sphere", "orthogonal"), ("sqp", "bisection")])
 def test_the_automatic_way_to_several_clusters(solver, multiway):
     X, _ = moons(60)

@@ -32,7 +32,7 @@ def both_paths(monkeypatch, X, **params):
     with monkeypatch.context() as patch:
         patch.setattr(quadratic_forms, "DENSE_SAMPLES", 3)
         form = form_of(dense.affinity_matrix_, model.matrix, 0.0)
-        assert isinstance(responder_of(form, model.response_bound), GraphResponder)
+        assert isinstance(responder_of(form, model._resolved_bound), GraphResponder)
         return dense, clone(model).fit(X)
 
 

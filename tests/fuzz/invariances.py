@@ -30,7 +30,7 @@ UNIT_FREE = {
     "InformationMaximizationClustering": {"kernel": "linear"},
     "MaximinSeparationClustering": {"kernel": "linear", "init": "scale-invariant"},
 }
-EMPTY_CARD = {"imputes": False, "id_column": None, "columns": {}, "features": [], "means": []}
+EMPTY_CARD = {"shares": [], "id_column": None, "columns": {}, "features": [], "means": []}
 EMPTY_CARD |= {"sizes": [], "share": [], "deviation": []}
 
 

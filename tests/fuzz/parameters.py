@@ -25,6 +25,8 @@ QUICK_OF = {
     "MaximumMarginClustering": {"C": 1.0, "balance": 0.3},
     "SquaredLossMutualInformationClustering": {"n_neighbors": 3},
 }
+# Options with which even twenty samples take minutes.
+SLOW = ("triangles",)
 FINE_COUNTS = {
     "max_samples": (200, 300),
     "max_size": (60, 80),
@@ -207,7 +209,7 @@ def parameters(rng, name, n_samples, hostile):
     _, defaults, constraints, _ = estimator_of(name)
     quick = {**{k: v for k, v in QUICK.items() if k in defaults}, **QUICK_OF.get(name, {})}
     pieces = {key: Piece(value, FINE, "quick") for key, value in quick.items()}
-    others = [key for key in defaults if key != "n_clusters"]
+    others = [key for key in defaults if key not in ("n_clusters", *SLOW)]
     chosen = set(rng.choice(others, size=1 + rng.integers(2))) if "parameter" in hostile else ()
     if "n_clusters" in defaults:
         chooses = defaults["n_clusters"] is None and rng.random() < 0.3

@@ -7,13 +7,14 @@ so those of a release are never written again; those of a version in the making 
 """
 
 import json
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 import separatrix
 from separatrix.cli import main
-from separatrix.cli.columns import read_matrix
+from separatrix.cli.columns import read_again
 from separatrix.cli.models import load_model
 
 GOLDEN = Path(__file__).with_name("models")
@@ -31,7 +32,8 @@ OPTIONS = {
 
 
 if __name__ == "__main__":
-    folder = GOLDEN / separatrix.__version__
+    # all versions in the making of a release share a folder
+    folder = GOLDEN / re.sub(r"\.dev\d+.*", ".dev0", separatrix.__version__)
     if folder.exists() and "dev" not in separatrix.__version__:
         raise SystemExit(f"{folder} is there: the files of a release are kept as they are")
     shutil.rmtree(folder, ignore_errors=True)
@@ -41,6 +43,6 @@ if __name__ == "__main__":
         path = str(folder / f"{name}.skops")
         with suppress(SystemExit):
             main(["cluster", str(TABLE), *options.split(), "--out", "", "--model", path])
-        pipeline, card = load_model(path)
-        labels[name] = pipeline.predict(read_matrix(str(TABLE), card, None)[1]).tolist()
+        pipeline, _ = load_model(path)
+        labels[name] = pipeline.predict(read_again(str(TABLE), pipeline).data).tolist()
     (folder / "labels.json").write_text(json.dumps(labels) + "\n")

@@ -1,6 +1,7 @@
 """Candidates side by side: what is compared, named, refused and told."""
 
 import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -122,6 +123,16 @@ def test_estimators_keep_their_own_number_of_clusters(blobs):
     np.testing.assert_array_equal(found.n_clusters, [2, 5])
     assert set(found.to_dataframe()["n_clusters"]) == {2, 5}
     assert repr(found) == str(found)
+
+
+def test_notebooks_show_the_same_table(blobs):
+    found = compare_clusterings(blobs[0], {"<few>": KMeans(2), "many & more": KMeans(5)})
+    page = found._repr_html_()
+    root = ElementTree.fromstring(f"<div>{page}</div>")
+    rows = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+    lines = str(found).splitlines()
+    assert [" ".join(row).split() for row in rows] == [line.split() for line in lines[:-1]]
+    assert root.find("p").text == lines[-1]
 
 
 def test_noise_is_told(blobs):

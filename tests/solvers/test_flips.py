@@ -14,7 +14,7 @@ from least_squares_support import (
 )
 from separatrix.labels.sizes import Sizes
 from separatrix.solvers import flips
-from separatrix.solvers.flips import State, descend_by_flips, hat_matrix, random_labels
+from separatrix.solvers.flips import State, descend_by_flips, hat_matrix, random_labels, shaken
 from support import groups
 
 
@@ -198,6 +198,22 @@ def test_each_search_makes_the_moves_of_a_plain_loop(name, n_clusters):
             np.testing.assert_array_equal(end.counts, sizes)
             moved += n_moves
     assert moved > 0 or name == "settle"  # nothing to settle in these starts is no error
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_the_printed_algorithm_is_its_plain_loop_and_nothing_more(n_clusters):
+    for seed in range(4):
+        _, A, R = problem(seed, n=12)
+        sizes = Sizes.of(12, n_clusters, "equal", None, None)
+        start = random_labels(sizes, np.random.RandomState(seed))
+        kept = start.copy()
+        plain = Plain(A, start, n_clusters)
+        plain.shake(sizes.targets, 5)
+        found = shaken(R, start, sizes, n_shakes=5)
+        np.testing.assert_array_equal(found.labels, plain.labels)
+        np.testing.assert_array_equal(start, kept)
+        assert found.n_moves == plain.n_moves
+        assert found.objective == pytest.approx(criterion(A, found.labels, n_clusters), rel=1e-9)
 
 
 def test_settling_ends_within_the_bounds():

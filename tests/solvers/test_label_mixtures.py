@@ -250,6 +250,21 @@ def test_readouts_of_two_clusters_are_an_eigenvector_and_the_sign_of_a_sum():
         np.testing.assert_allclose(np.diff(shares)[:, 0], weights @ turned, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("machine", MACHINES, ids=str)
+def test_the_best_labelling_is_that_of_brute_force(machine, n_clusters):
+    """Also far from the saddle point; bounds hold wherever it is sought."""
+    for seed, max_iter in itertools.product(range(3), (0, 50)):
+        rng = np.random.default_rng(seed)
+        labels = [rng.permutation(np.arange(12) % n_clusters) for _ in range(8)]
+        K, signs = kernel_of(seed, 12), signs_of(np.array(labels), n_clusters)
+        saddle = find_saddle(K, signs, machine, max_iter=max_iter)
+        objectives = np.array([objective_of(K, one, machine, n_clusters) for one in labels])
+        assert (saddle.lower_bounds <= objectives * (1 + 1e-9)).all()
+        found = label_mixtures.best_labelling(KernelSpace(K), machine, labels, saddle, n_clusters)
+        np.testing.assert_array_equal(found, labels[objectives.argmin()])
+
+
 @pytest.mark.parametrize("rule", [label_mixtures.vote, label_mixtures.consensus])
 @pytest.mark.parametrize("n_clusters", [2, 3, 4])
 def test_readouts_do_not_depend_on_numbering_and_order(n_clusters, rule):

@@ -1,5 +1,7 @@
 """Programs over the products of labels: their derivatives, and the way back to labels."""
 
+from itertools import combinations, permutations, product
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,14 @@ from separatrix.solvers.label_programs import (
     GeneralizedProgram,
     LabelProgram,
     MachineProgram,
+    TriangleCuts,
     best_labelling,
+    optimize_labels,
+)
+
+CUTS = TriangleCuts(
+    np.array([[0, 1, 2], [0, 1, 2], [1, 3, 6], [2, 4, 5]]),
+    np.array([[1.0, 1, -1], [-1, -1, -1], [-1, 1, 1], [1, -1, 1]]),
 )
 
 
@@ -21,10 +30,12 @@ from separatrix.solvers.label_programs import (
     [
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0),
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, unit=True, offset=3.0),
+        LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, cuts=CUTS),
+        LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, unit=True, offset=3.0, cuts=CUTS),
         MachineProgram(oracle.kernel(7), 0.8),
         GeneralizedProgram(generalized_kernel(oracle.kernel(7), 2.0), 0.8),
     ],
-    ids=["label", "label-unit", "machine", "generalized"],
+    ids=["label", "label-unit", "label-cuts", "label-unit-cuts", "machine", "generalized"],
 )
 def test_derivatives_of_programs(program):
     """What a program says of its constraints fits together."""
@@ -79,7 +90,7 @@ def test_labels_are_the_best_of_all_roundings():
 
     rng = np.random.RandomState(0)
     response = best_labelling(found.M, K, C=C, signs_of=signs_of, n_draws=12, rng=rng)
-    assert len(rounded) == 13
+    assert len(rounded) == 25  # the first eigenvector, 12 turns of it, and 12 draws
 
     def machine(signs):
         program = MachineProgram(signs[:, None] * K * signs, C)
@@ -89,3 +100,75 @@ def test_labels_are_the_best_of_all_roundings():
     assert max(values) > min(values) * (1 + 1e-3)
     value = 2 * np.abs(response).sum() - response @ K @ response
     assert value == pytest.approx(min(values), rel=1e-5)
+
+
+# --- triangles ----------------------------------------------------------------------------------
+
+
+def excesses(M):
+    """By how much each constraint of Remark 21 is violated, written as the paper has them."""
+    first = {
+        (i, j, k): M[i, j] + M[j, k] - 1 - M[i, k]
+        for i, j, k in permutations(range(len(M)), 3)
+        if i < k  # the other way round it is the same
+    }
+    second = {
+        triple: -M[triple[0], triple[1]] - M[triple[1], triple[2]] - 1 - M[triple[0], triple[2]]
+        for triple in combinations(range(len(M)), 3)
+    }
+    return np.array([*first.values(), *second.values()])
+
+
+def correlations(n, rank, seed):
+    """A positive semidefinite matrix of unit diagonal."""
+    vectors = np.random.default_rng(seed).normal(size=(n, rank))
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    return vectors @ vectors.T
+
+
+def test_every_labelling_keeps_all_triangles():
+    for rest in product((-1.0, 1.0), repeat=6):
+        signs = np.array([1.0, *rest])
+        assert excesses(np.outer(signs, signs)).max() <= 0
+        assert len(TriangleCuts.violated(np.outer(signs, signs), 1000)) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_violated_triangles_are_those_of_the_paper(seed):
+    M = correlations(7, 2 + seed % 2, seed)
+    expected = np.sort(excesses(M))[::-1]
+    cuts = TriangleCuts.violated(M, 1000)
+    found = cuts.values(M) - 1
+    np.testing.assert_allclose(found, expected[expected > 1e-3], atol=1e-12)
+    some = TriangleCuts.violated(M, 3)
+    np.testing.assert_allclose(some.values(M), cuts.values(M)[:3])
+    # their matrices
+    for cut in range(len(cuts)):
+        matrix = cuts[[cut]].add(np.ones(1), np.zeros((7, 7)))
+        np.testing.assert_array_equal(matrix, matrix.T)
+        assert np.vdot(matrix, M) == pytest.approx(cuts.values(M)[cut])
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_the_certificate_holds_with_triangles(unit):
+    n = 12
+    program = LabelProgram(oracle.kernel(n), C=0.8, bound=3.0, unit=unit)
+    options = {"tol": 1e-6, "max_steps": 100, "progress": Progress()}
+    plain = optimize_labels(program, triangles=False, **options)
+    found = optimize_labels(program, triangles=True, **options)
+    assert excesses(plain.M).max() > 0.1
+    assert excesses(found.M).max() <= 1e-3
+    assert found.gap <= 1e-6
+    assert found.lower_bound > plain.objective
+    np.testing.assert_allclose(np.diag(found.M), 1, atol=1e-9)
+    assert np.linalg.eigvalsh(found.M)[0] >= -1e-12
+    assert len(found.history) == found.n_iter > plain.n_iter
+
+
+def test_few_samples_have_no_triangles():
+    for n in (2, 3):
+        program = LabelProgram(oracle.kernel(n), C=0.8, bound=1.0)
+        found = optimize_labels(
+            program, triangles=True, tol=1e-6, max_steps=100, progress=Progress()
+        )
+        assert found.gap <= 1e-6

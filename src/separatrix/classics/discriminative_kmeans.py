@@ -73,7 +73,7 @@ class DiscriminativeKMeans(MeansClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -107,6 +107,8 @@ class DiscriminativeKMeans(MeansClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([0, 1], dtype=int32)
     """
+
+    gamma_: float
 
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,

@@ -66,7 +66,7 @@ class KernelKMeans(MeansClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -99,6 +99,8 @@ class KernelKMeans(MeansClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([0, 1], dtype=int32)
     """
+
+    gamma_: float
 
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,

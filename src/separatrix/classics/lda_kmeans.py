@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import svd
 
 from separatrix._sklearn import to_numpy
+from separatrix._typing import Array
 from separatrix.estimators.means import MeansClustering
 from separatrix.estimators.parameters import NONNEGATIVE
 from separatrix.result import Progress
@@ -69,7 +70,7 @@ class LDAKMeans(MeansClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -105,6 +106,8 @@ class LDAKMeans(MeansClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([0, 1], dtype=int32)
     """
+
+    components_: Array
 
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,

@@ -1,6 +1,7 @@
 """Squared-loss mutual information clustering: clusters that tell most of the samples."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,22 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import StrOptions, refuse_dask
+from separatrix._typing import Array, ArrayLike
 from separatrix.data.gate import check_samples
+from separatrix.data.places import order_of_places
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import GraphClustering, check_square, precomputed_parameter
 from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS
 from separatrix.models.graph_responses import Posterior
 from separatrix.models.nearest_samples import NearestSample
 from separatrix.result import SolverResult, Status, decoded
-from separatrix.similarity.graphs import GivenGraph, components, degrees, distinct_graph
+from separatrix.similarity.graphs import (
+    GivenGraph,
+    components,
+    degrees,
+    distinct_graph,
+    ordered_graph,
+)
 from separatrix.similarity.kernels import resolved_gamma
 from separatrix.solvers.information_estimate import least_squares_mutual_information
 
@@ -87,7 +96,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -98,6 +107,12 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     -----
     The leading eigenvectors of a sparse kernel are zero on samples that are connected to no
     cluster. These take the probabilities of the nearest sample that has some.
+
+    The defaults depart from [1]_ in that kernels are normalised, and that probabilities add up to
+    one for each sample.
+
+    The order of the rows does not matter. Of precomputed similarities it may, where samples have
+    the same values in another order.
 
     References
     ----------
@@ -115,6 +130,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([1, 0], dtype=int32)
     """
+
+    probabilities_: Array
+    mutual_information_: float
+    n_neighbors_: int | None
 
     _model: Any
     _parameter_constraints: dict = {
@@ -142,7 +161,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         self.normalize = normalize
         self.random_state = random_state
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each cluster; for samples far from all others, that of the nearest one.
 
         Parameters
@@ -167,18 +186,24 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         return X
 
     def _problem(self, X, sample_weight, links, progress, rng):
-        candidates = self._candidates(X)
+        # by their places alone, so that the order of the rows does not matter
+        precomputed = self.affinity == "precomputed"
+        order = order_of_places(X, pairs=precomputed)
+        rows = X[order]
+        candidates = self._candidates(rows)
         seed = rng.randint(2**31 - 1)  # all similarities are judged on the same draws
         task = progress.subtask("choice", len(candidates))
         best = None
         for chosen in candidates:
             step = task.subtask("affinity", 0)
-            problem = InformationProblem(graph=self._graph_of(X, **chosen), chosen=chosen)
+            graph_of = partial(self._graph_of, **chosen)
+            graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
+            problem = InformationProblem(graph=graph, chosen=chosen)
             result = solve_information(problem, self.n_clusters, normalize=self.normalize)
             information = np.nan
             if len(candidates) > 1:
-                labels = problem.labels_of(result.model)
-                information = least_squares_mutual_information(X, labels, random_state=seed)
+                labels = problem.labels_of(result.model)[order]
+                information = least_squares_mutual_information(rows, labels, random_state=seed)
             if best is None or information > best.information:
                 best = replace(problem, result=result, information=information)
             step.close()

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import Interval, StrOptions, refuse_dask
+from separatrix._typing import Array, ArrayLike
 from separatrix.data.distinct import KnownRows, row_hashes
 from separatrix.data.gate import check_samples
 from separatrix.estimators.base import BaseClustering, fit_without_weights
@@ -84,7 +85,7 @@ class TreeCutClustering(BaseClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -128,6 +129,9 @@ class TreeCutClustering(BaseClustering):
     array([0, 1], dtype=int32)
     """
 
+    cut_links_: Array
+    cut_lengths_: Array
+
     _model: NearestSample
     _parameter_constraints: dict = {
         **N_CLUSTERS,
@@ -155,7 +159,7 @@ class TreeCutClustering(BaseClustering):
         self.unevenness = unevenness
         self.random_state = random_state
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> Array:
         """Cluster of each sample: that of the nearest training sample.
 
         Parameters
@@ -171,7 +175,7 @@ class TreeCutClustering(BaseClustering):
         check_is_fitted(self)
         return self._model.labels(self._validate_X(X, reset=False))
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> Array:
         """How near samples are to each cluster: minus the distance of its nearest sample.
 
         Parameters

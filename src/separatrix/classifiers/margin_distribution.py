@@ -3,12 +3,14 @@
 import warnings
 from dataclasses import replace
 from numbers import Real
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix._sklearn import Interval, fit_context, refuse_dask
+from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.gate import check_samples, check_weights
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import kept_on_failure, set_fitted
@@ -109,7 +111,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         Most Newton steps of a boundary.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -131,6 +133,15 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
     >>> model.score(scale(X), y) > 0.97
     True
     """
+
+    margin_mean_: Array
+    margin_variance_: Array
+    objective_: float
+    support_: Array
+    dual_coef_: Array
+    boundary_objectives_: Array
+    C_: float
+    n_steps_: int
 
     _parameter_constraints: dict = {
         **KERNEL,
@@ -168,7 +179,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         self.kkt_tol = kkt_tol
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Samples, y: ArrayLike, sample_weight: Weights = None) -> Self:
         """Fit the machine.
 
         Parameters

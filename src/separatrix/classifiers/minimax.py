@@ -1,8 +1,11 @@
 """The minimax probability machine, a classifier for known labels."""
 
+from typing import Self
+
 import numpy as np
 
 from separatrix._sklearn import fit_context, to_numpy
+from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.gate import check_samples, check_weights
 from separatrix.data.rows import beside
 from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
@@ -68,7 +71,7 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -89,6 +92,9 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
     >>> model.score(X, y) > model.separation_probability_
     True
     """
+
+    separation_probability_: float
+    pairwise_separation_: Array
 
     _parameter_constraints: dict = {
         **KERNEL,
@@ -117,7 +123,7 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Samples, y: ArrayLike, sample_weight: Weights = None) -> Self:
         """Fit the hyperplanes.
 
         Parameters

@@ -1,13 +1,15 @@
 """Approximate volume regularization: the classifier behind maximum volume clustering."""
 
 from numbers import Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import StrOptions, fit_context
+from separatrix._sklearn import DOC_LINK, StrOptions, fit_context
+from separatrix._typing import Array, ArrayLike, Samples
 from separatrix.data.gate import naming
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
@@ -88,7 +90,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -114,6 +116,15 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     >>> float((model.transduction_ == y).mean())
     1.0
     """
+
+    classes_: Array
+    transduction_: Array
+    response_: Array
+    reg_: float
+    gamma_: float
+    n_features_in_: int
+    feature_names_in_: Array
+    _doc_link_module, _doc_link_template = "separatrix", DOC_LINK
 
     _parameter_constraints: dict = {
         **GRAPH,
@@ -149,7 +160,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X: Samples, y: ArrayLike) -> Self:
         """Spread the labels.
 
         Parameters
@@ -231,7 +242,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         length = np.linalg.norm(labels[:, 0])
         return float(rho * length / (responder.scale * self.radius))
 
-    def decision_function(self, X):
+    def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
 
         A sample that equals one of `fit` has its response, any other the one that the known
@@ -252,7 +263,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._model.scores(check_graph_samples(self, X, reset=False))
 
-    def predict(self, X):
+    def predict(self, X: Samples) -> Array:
         """Class of each sample.
 
         Parameters

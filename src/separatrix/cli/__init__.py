@@ -4,13 +4,14 @@ It reads, encodes, calls an estimator and writes; it holds no numerics. Its part
 ``pip install "separatrix[cli]"``.
 """
 
+import csv
 import os
 import signal
 import sys
 import warnings
 from contextlib import contextmanager
 
-__all__ = ["TO_END", "Refusal", "answering", "main", "one_line", "printable"]
+__all__ = ["TO_END", "Refusal", "answering", "listed", "main", "one_line", "printable"]
 
 TO_END = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -52,6 +53,15 @@ def main(arguments=None):
             sys.exit(2)
         except KeyboardInterrupt:
             sys.exit(130)
+
+
+def listed(text):
+    """Names between commas, with quotes as in CSV; none for None."""
+    try:
+        return next(csv.reader([text], skipinitialspace=True, strict=True)) if text else []
+    except csv.Error:
+        remedy = "put commas between them, and a name that has a line break into quotes"
+        raise Refusal(f"{text!r} is no list of names; {remedy}") from None
 
 
 def printable(text):

@@ -7,12 +7,13 @@ import warnings
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import typer
 
 import separatrix
-from separatrix.cli import Refusal, one_line, printable
+from separatrix.cli import Refusal, listed, one_line, printable
 
 __all__ = ["run"]
 
@@ -29,12 +30,16 @@ DEMO = (
     "predict new.csv model.skops --out new_labels.csv",
     "explain model.skops",
 )
+MOST_TOLD = 6  # columns of which one thing is told
 BROKEN = ArithmeticError, AttributeError, LookupError, TypeError  # in a model that was changed
 NAMES, FILE, N = ({"metavar": metavar} for metavar in ("A,B,..", "FILE", "N"))
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="CSV (, ; tab |), Parquet or NPZ; - for standard input."),
+    typer.Argument(
+        metavar="DATA",
+        help="CSV (, ; tab |), Excel, Parquet, JSON lines, SQLite or NPZ; - for standard input.",
+    ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="File from `cluster --model`.")]
 K = Annotated[int | None, typer.Option("-k", min=1, **N, help="Clusters; auto can choose.")]
@@ -44,26 +49,48 @@ Seed = Annotated[
 ]
 Out = Annotated[
     str | None,
-    typer.Option("-o", "--out", **FILE, help="Labels: .csv, .tsv, .parquet; - in a pipe."),
+    typer.Option("-o", "--out", **FILE, help="Table: .csv, .tsv, .parquet; - in a pipe."),
 ]
+LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write no other columns.")]
 Report = Annotated[str | None, typer.Option(**FILE, help="Report: .html.")]
 Columns = Annotated[
     str | None,
     typer.Option(**NAMES, help="Columns to use.", show_default="numbers and categories"),
 ]
+Drop = Annotated[str | None, typer.Option(**NAMES, help="Columns not to use.")]
+Keep = Annotated[
+    str | None, typer.Option(**NAMES, help="Columns to use though they look like ids or the like.")
+]
 IdColumn = Annotated[
     str | None, typer.Option(metavar="A", help="Column that names the rows, kept as it is.")
+]
+Truth = Annotated[
+    str | None, typer.Option(metavar="A", help="Column not to use, but to compare clusters with.")
 ]
 Categorical = Annotated[
     str | None, typer.Option(**NAMES, help="Columns to take as categories, numbers too.")
 ]
 Impute = Annotated[
-    Literal["mean", "median", "most-frequent"] | None,
+    Literal["median", "mean", "most-frequent", "none"],
     typer.Option(
-        help="Fill missing values: empty, NA, N/A, NaN, null, None, ?.", show_default="refuse them"
+        help="Fill missing values (empty, NA, N/A, NaN, null, None, ?); none refuses them."
     ),
 ]
-Standardize = Annotated[bool, typer.Option(help="Give numbers mean 0 and variance 1.")]
+Missing = Annotated[
+    str | None, typer.Option(**NAMES, help="More words for missing values in a text.")
+]
+Standardize = Annotated[bool, typer.Option(help="Give all columns the same weight.")]
+Decimal = Annotated[
+    Literal[".", ","] | None, typer.Option(help="Sign before the fraction of a number.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of a text.", show_default="a guess")
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of an Excel file; table of SQLite.", show_default="first"),
+]
+Header = Annotated[bool, typer.Option("--header/--no-header", help="Names in the first line.")]
 
 
 def run(arguments):
@@ -106,16 +133,55 @@ def _noting():
     notes.update(dict.fromkeys(one_line(one.message) for one in caught))
 
 
-def _left_out(features):
-    return [(name, f"left out: {reason}") for name, reason in features.left_out.items()]
-
-
 def _described(features):
-    n_texts = sum(categories is not None for categories in features.columns.values())
-    counts = {"numeric": len(features.columns) - n_texts, "categorical": n_texts}
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    made = f" · {len(features.names)} features" if n_texts else ""
-    return Path(features.name).name, f"{len(features.X):,} rows · {kinds}{made}"
+    name = Path(features.table.name).name
+    kinds = [type(made).__name__ for made in features.preparer.features_]
+    counts = {
+        kind: kinds.count(of)
+        for kind, of in (
+            ("numeric", "NumberFeatures"),
+            ("categorical", "CategoryFeatures"),
+            ("dated", "DateFeatures"),
+        )
+    }
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    made = f" · {len(features.names)} features" if len(features.names) > len(kinds) else ""
+    return name, f"{len(features.X):,} rows · {told}{made}"
+
+
+def _noticed(features):
+    """What the reader should know of the columns: those left out, and how many values filled."""
+    from separatrix.tables.findings import OVERRULED
+
+    found = features.findings
+    told = [*features.table.facts]
+    left_out = [one for one in found if one.left_out]
+    told += [("left out", f"{one.column}: {one.text}") for one in left_out[:MOST_TOLD]]
+    if len(left_out) > MOST_TOLD:
+        others = ", ".join(one.column for one in left_out[MOST_TOLD:])
+        told.append(("left out", f"{len(left_out) - MOST_TOLD} more: {others:.200}"))
+    if any(one.kind in OVERRULED for one in left_out):
+        told.append(("", "--keep NAME uses such a column all the same"))
+    filled = sorted((one for one in found if one.n_missing), key=lambda one: -one.n_missing)
+    if filled:
+        counts = [f"{one.column} {one.n_missing:,}" for one in filled[:MOST_TOLD]]
+        if len(filled) > MOST_TOLD:
+            counts.append(f"and in {len(filled) - MOST_TOLD} more")
+        n_filled = sum(one.n_missing for one in filled)
+        values = "missing value" if n_filled == 1 else "missing values"
+        told.append(("filled", f"{n_filled:,} {values}: {', '.join(counts)}"))
+    return told
+
+
+def _warned(features, labels):
+    """Where one column by itself makes the clusters."""
+    return [
+        (
+            "look out",
+            f"{one.column}: {one.text}; --drop {shlex.quote(one.column)} shows what else there is",
+        )
+        for one in features.findings_of(labels)
+    ]
 
 
 def _agreement(agreement, words):
@@ -123,13 +189,55 @@ def _agreement(agreement, words):
     return "agreement", f"{agreement:.2f}, {words}" if is_known else words
 
 
-def _summarize(facts, sizes, paths):
+def _summarize(facts, sizes, paths, *more):
     """Show on standard error what was found and where it is."""
     from separatrix.cli import screens
 
     hint = "not written: pass --out"
     where = [(kind, hint if path is None else path) for kind, path in paths.items() if path != "-"]
-    screens.show(screens.facts(*facts, *where), screens.sizes(sizes), stderr=True)
+    screens.show(screens.facts(*facts, *where), screens.sizes(sizes), *more, stderr=True)
+
+
+def _read(data, options, categorical, drop, truth):
+    """The table in a file, read as options of a command say; nothing else is imported before."""
+    from separatrix.cli.reading import Reading, read_table
+
+    besides = [*(drop if options["columns"] else ()), *([truth] if truth else ())]
+    return read_table(
+        data,
+        Reading(
+            columns=listed(options["columns"]) or None,
+            id_column=options["id_column"],
+            besides=tuple(besides),
+            text=frozenset(categorical),
+            decimal=options["decimal"],
+            missing=tuple(listed(options["missing"])),
+            encoding=options["encoding"],
+            sheet=options["sheet"],
+            has_header=options["header"],
+        ),
+    )
+
+
+def _features(table, options, categorical, drop, truth):
+    """Features of a table, made as options of a command say."""
+    from separatrix.cli.columns import check_table, featured
+
+    impute = options["impute"]
+    wishes = {
+        "categorical": categorical,
+        "drop": [*drop, *([truth] if truth else [])],
+        "keep": listed(options["keep"]),
+        "impute": None if impute == "none" else impute,
+        "decimal": options["decimal"] or table.decimal,
+        "max_categories": 20,
+    }
+    check_table(table, SimpleNamespace(**wishes))
+
+    from separatrix.tables import TablePreparer
+
+    preparer = TablePreparer(**wishes, standardize=options["standardize"])
+    return featured(table, preparer, options["id_column"], truth)
 
 
 @app.command()
@@ -138,49 +246,63 @@ def cluster(
     k: K = None,
     method: Method = "auto",
     out: Out = None,
+    labels_only: LabelsOnly = False,
     report: Report = None,
     model: Annotated[str | None, typer.Option(**FILE, help="Model to predict by: .skops.")] = None,
     columns: Columns = None,
+    drop: Drop = None,
+    keep: Keep = None,
+    truth: Truth = None,
     id_column: IdColumn = None,
     categorical: Categorical = None,
-    impute: Impute = None,
+    impute: Impute = "median",
+    missing: Missing = None,
     standardize: Standardize = True,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    header: Header = True,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Parameter; repeat.")
     ] = None,
     random_state: Seed = 0,
 ):
-    """Find clusters in a table; write labels, a report and a model."""
+    """Find clusters in a table; write it with their labels, a report and a model."""
+    options = dict(locals())
+    named = listed(categorical), listed(drop), truth
+    table = _read(data, options, *named)
+    features = _features(table, options, *named)
+
     from sklearn.pipeline import Pipeline
 
     from separatrix.cli import screens
-    from separatrix.cli.columns import read_features
     from separatrix.cli.methods import make_estimator
-    from separatrix.cli.writing import Outputs, write_labels
+    from separatrix.cli.writing import Outputs, check_outputs, write_labels
 
     estimator = make_estimator(method, k, settings or [], random_state)
     paths = {"labels": _destination(out), "report": report or "", "model": model or ""}
-    with Outputs(data, **paths) as outputs, screens.progress(4) as step:
-        step("reading")
-        features = read_features(data, columns, id_column, categorical, impute, standardize)
+    with Outputs(data, **paths) as outputs, screens.progress(3) as step:
+        if outputs["labels"] and not labels_only:
+            check_outputs(table, named[1])
         step(method)
         start = time.perf_counter()
-        with _noting() as notes, _refusing(method):
+        with _noting() as notes, _refusing(type(estimator).__name__):
             estimator.fit(features.X)
         seconds = time.perf_counter() - start
         card = features.card(estimator.labels_)
-        steps = {"encode": features.encoder, "standardize": features.scaler, method: estimator}
-        pipeline = Pipeline(list(steps.items()))
+        pipeline = Pipeline([("prepare", features.preparer), (method, estimator)])
         if report:
             step("report")
+            scaler = features.preparer.scaler_
+            scaling = [("standardize", "passthrough" if scaler is None else scaler)]
             with _refusing("report"):
                 separatrix.write_report(
-                    pipeline[1:],
+                    Pipeline([*scaling, (method, estimator)]),
                     features.values,
                     outputs["report"],
                     feature_names=features.names,
                     row_names=features.row_names,
-                    title=f"Clusters of {Path(features.name).name}",
+                    title=f"Clusters of {Path(table.name).name}",
                     model_path=model or "model.skops",
                 )
         if model:
@@ -189,45 +311,93 @@ def cluster(
             step("model")
             save_model(outputs["model"], pipeline, card)
         if outputs["labels"]:
+            typed = outputs["labels"].endswith(".parquet")
+            written = features.ids if labels_only else table.original(typed)
             confidence = getattr(estimator, "confidence_", None)
-            write_labels(outputs["labels"], features.ids, estimator.labels_, confidence)
+            write_labels(outputs["labels"], written, estimator.labels_, confidence)
     found = len(card["sizes"])
     others = getattr(estimator, "plausible_n_clusters_", ())[1:]
     doubt = f", {' or '.join(map(str, others))} are as plausible" if others else ""
     told = [
         _described(features),
+        *_noticed(features),
         (method, f"{found} cluster{'s' * (found > 1)} in {seconds:.1f} s{doubt}"),
         _agreement(*(getattr(estimator, of, None) for of in ("agreement_", "agreement_words_"))),
+        *_warned(features, estimator.labels_),
         *(("note", note) for note in notes),
-        *_left_out(features),
     ]
-    _summarize(told, card["sizes"], paths)
+    _summarize(told, card["sizes"], paths, *_beside_truth(features, estimator.labels_))
+
+
+def _beside_truth(features, labels):
+    """Screens that compare clusters with the column that was held out, if any."""
+    if features.truth is None:
+        return []
+    from sklearn.metrics import adjusted_rand_score
+
+    from separatrix.cli import screens
+
+    score = adjusted_rand_score(features.truth.values, labels)
+    told = f"{score:.2f}, the adjusted Rand index: 1 is the same groups, 0 is chance"
+    return [
+        screens.crossed(features.truth.name, *features.crossed(labels)),
+        screens.facts((f"clusters and {features.truth.name}", told)),
+    ]
 
 
 @app.command()
-def predict(data: Data, model: Model, out: Out = None, id_column: IdColumn = None):
+def predict(
+    data: Data,
+    model: Model,
+    out: Out = None,
+    labels_only: LabelsOnly = False,
+    id_column: IdColumn = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    header: Header = True,
+):
     """Label the rows of another table by a saved model."""
     import numpy as np
 
     from separatrix.cli import screens
-    from separatrix.cli.columns import read_matrix
+    from separatrix.cli.columns import preparing, read_again
     from separatrix.cli.models import load_model
     from separatrix.cli.writing import Outputs, write_labels
+    from separatrix.drift import drift_of_sizes
 
     paths = {"labels": _destination(out)}
     with Outputs(data, model, **paths) as outputs, screens.progress(3) as step:
         step("model")
         pipeline, card = load_model(model)
+        if "prepare" not in pipeline.named_steps:
+            raise Refusal(f"{model}: takes no tables; save one that does by cluster --model")
         step("reading")
-        ids, matrix = read_matrix(data, card, id_column)
+        named = card["id_column"] if id_column is None else id_column
+        id_column = named if labels_only else None
+        table = read_again(
+            data,
+            pipeline,
+            id_column=id_column,
+            missing=tuple(listed(missing)),
+            encoding=encoding,
+            sheet=sheet,
+            has_header=header,
+        )
         step(card["method"])
         with _noting() as notes, _refusing(model, *BROKEN):
-            labels = pipeline.predict(matrix)
+            with preparing(table):
+                X = pipeline[0].transform(table.data)
+            labels = pipeline[1:].predict(X)
             sizes = np.bincount(labels, minlength=len(card["sizes"])).tolist()
+            beside_fit = drift_of_sizes(card["sizes"], sizes).words
         if outputs["labels"]:
-            write_labels(outputs["labels"], ids, labels)
+            original = table.original(outputs["labels"].endswith(".parquet"))
+            ids = {id_column: original[id_column]} if id_column else {}
+            write_labels(outputs["labels"], ids if labels_only else original, labels)
     name = "standard input" if data == "-" else Path(data).name
-    told = [(name, f"{len(labels):,} rows"), *(("note", note) for note in notes)]
+    told = [(name, f"{len(labels):,} rows"), ("shares", beside_fit)]
+    told += [*table.facts, *(("note", note) for note in notes)]
     _summarize(told, sizes, paths)
 
 
@@ -241,32 +411,42 @@ def compare(
     rows: Annotated[int, typer.Option(min=3, **N, help="Most rows to use, by chance.")] = 2000,
     report: Report = None,
     columns: Columns = None,
+    drop: Drop = None,
+    keep: Keep = None,
     id_column: IdColumn = None,
     categorical: Categorical = None,
-    impute: Impute = None,
+    impute: Impute = "median",
+    missing: Missing = None,
     standardize: Standardize = True,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    header: Header = True,
     random_state: Seed = 0,
 ):
     """Run several methods on a table; show how good their clusters are, the best first."""
+    options = dict(locals())
+    named = listed(categorical), listed(drop), None
+    table = _read(data, options, *named)
+    features = _features(table, options, *named)
+
     import numpy as np
 
     from separatrix.cli import screens
-    from separatrix.cli.columns import listed, read_features
-    from separatrix.cli.methods import make_estimator
+    from separatrix.cli.methods import compared_by_default, make_candidate
     from separatrix.cli.writing import Outputs
 
     if report == "-":
         raise Refusal("--report -: standard output shows the comparison; name a file")
-    asked = {name: make_estimator(name, k, [], random_state) for name in listed(methods) or ()}
+    asked = listed(methods) or compared_by_default()
+    candidates = {name: make_candidate(name, k, random_state) for name in asked}
     with Outputs(data, report=report) as outputs, screens.progress(2) as step:
-        step("reading")
-        features = read_features(data, columns, id_column, categorical, impute, standardize)
         with _refusing("compare"):
             chosen = np.random.RandomState(random_state).permutation(len(features.X))[:rows]
             chosen.sort()
             comparison = separatrix.compare_clusterings(
                 features.X[chosen],
-                asked or None,
+                candidates,
                 n_clusters=k,
                 random_state=random_state,
                 on_candidate=lambda name, done, total: step(name, total + 1),
@@ -279,13 +459,13 @@ def compare(
                     outputs["report"],
                     feature_names=features.names,
                     row_names=features.row_names[chosen],
-                    title=f"Clusterings of {Path(features.name).name}",
+                    title=f"Clusterings of {Path(table.name).name}",
                 )
     told = [
         _described(features),
+        *_noticed(features),
         ("compared", f"{rows:,} of them, by chance" if len(features.X) > rows else None),
         _agreement(comparison.family_agreement, comparison.agreement_words),
-        *_left_out(features),
         ("report", report),
     ]
     screens.show(screens.facts(*told), *screens.compared(comparison))
@@ -309,10 +489,13 @@ def explain(
 def list_methods():
     """List the methods."""
     from separatrix.cli import screens
+    from separatrix.cli.candidates import candidates
     from separatrix.cli.methods import methods
 
     rows = [(name, found.__doc__.split("\n")[0]) for name, found in methods().items()]
-    screens.show(screens.facts(*rows))
+    others = [(name, f"a candidate of auto: {one.family}") for name, one in candidates().items()]
+    others = [(name, told) for name, told in others if name not in dict(rows)]
+    screens.show(screens.facts(*rows), screens.facts(*others))
 
 
 @app.command()

@@ -1,11 +1,11 @@
-"""Short names of the clustering estimators."""
+"""Names of methods: short names of the estimators, and those of the candidates of auto."""
 
 import ast
 
 import separatrix
 from separatrix.cli import Refusal
 
-__all__ = ["make_estimator", "methods"]
+__all__ = ["compared_by_default", "make_candidate", "make_estimator", "methods"]
 
 
 def _public_names():
@@ -20,12 +20,21 @@ def methods():
 
 
 def make_estimator(method, n_clusters, settings, random_state):
-    """Estimator with parameters given as texts ``name=value``."""
-    if method not in _public_names():
-        raise Refusal(f"there is no method {method!r}; there are {', '.join(methods())}")
+    """Estimator with parameters given as texts ``name=value``.
+
+    Short names of estimators come first; a candidate of auto of the same name is the estimator
+    on what all candidates share, and `compare` shows the estimator too.
+    """
     if n_clusters is None and method != "auto":
         raise Refusal(f"method {method} needs a number of clusters: pass -k")
-    estimator = getattr(separatrix, _public_names()[method])(n_clusters, random_state=random_state)
+    if method in _public_names():
+        public = getattr(separatrix, _public_names()[method])
+        estimator = public(n_clusters, random_state=random_state)
+    else:
+        from separatrix.cli.candidates import CandidateClustering
+
+        named = {"candidate": _candidate(method), "random_state": random_state}
+        estimator = CandidateClustering(n_clusters, **named)
     for setting in settings:
         name, _, value = setting.partition("=")
         if name not in estimator.get_params():
@@ -36,3 +45,30 @@ def make_estimator(method, n_clusters, settings, random_state):
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             estimator.set_params(**{name: value})
     return estimator
+
+
+def _candidate(method):
+    """Name of the candidate of auto that is called so."""
+    from separatrix.cli.candidates import candidate_named, candidates
+
+    found = candidate_named(method)
+    if found is None:
+        known = ", ".join([*_public_names(), *(f"'{one}'" for one in candidates())])
+        raise Refusal(f"there is no method {method!r}; there are {known}")
+    return found
+
+
+def make_candidate(method, n_clusters, random_state):
+    """What `compare` runs under this name: the labels are those of `cluster -m`."""
+    from separatrix.cli.candidates import seeded
+
+    if method in _public_names():
+        return make_estimator(method, n_clusters, [], random_state)
+    return seeded(_candidate(method), random_state)
+
+
+def compared_by_default():
+    """Names of the methods that `compare` runs: the candidates of auto."""
+    from separatrix.selection.pool import default_candidates
+
+    return list(default_candidates())

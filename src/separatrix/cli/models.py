@@ -3,8 +3,8 @@
 The file is a skops archive: loading makes only objects of listed types and runs no code of the
 file. Two members are added, a card as JSON and the SHA-256 of all others. The checksum tells
 damage. It is no signature: whoever changes a file can change the checksum too. So nothing of it
-reaches compiled code unchecked: search trees are not stored but built again from their rows, as
-encoders are from their categories, and the indices of sparse arrays must suit their shapes.
+reaches compiled code unchecked: search trees are not stored but built again from their rows, and
+the indices of sparse arrays must suit their shapes.
 
 Classes of this library stand in the file as ``separatrix`` and their name, whatever module they
 live in: the registry and its table of parts say where, and are all that a file may name.
@@ -25,12 +25,10 @@ import numpy
 import scipy
 import sklearn
 from sklearn.base import ClusterMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.impute import SimpleImputer
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import separatrix
 from separatrix.cli import Refusal
@@ -44,11 +42,11 @@ CARD, CHECKSUM = "separatrix.json", "separatrix.sha256"
 FORMAT = 1
 SCHEMA, OURS = "schema.json", separatrix.__name__
 # What models hold beyond classes of this library, arrays and containers of Python.
-STEPS = Pipeline, ColumnTransformer, SimpleImputer, FunctionTransformer, OneHotEncoder
-HELD = {f"{one.__module__}.{one.__name__}" for one in (*STEPS, StandardScaler, NearestNeighbors)}
+STEPS = Pipeline, StandardScaler, NearestNeighbors
+HELD = {f"{one.__module__}.{one.__name__}" for one in STEPS}
 HELD |= {"numpy.dtype", "scipy.sparse._csr.csr_array"}
 NUMBERS, TEXTS, NOTHING = [(int, float)], [str], type(None)
-FORMS = {"method": str, "versions": {str: str}, "imputes": bool, "id_column": (str, NOTHING)}
+FORMS = {"method": str, "versions": {str: str}, "shares": [bool], "id_column": (str, NOTHING)}
 FORMS |= {"columns": {str: (TEXTS, NOTHING)}, "features": TEXTS, "means": [NUMBERS]}
 FORMS |= dict.fromkeys(("sizes", "share", "deviation"), NUMBERS)
 
@@ -87,7 +85,8 @@ def save_model(path, pipeline, card):
             search._tree = tree
     if foreign := _foreign_types(data):
         raise Refusal(f"--model: such a model cannot be saved: it holds {', '.join(foreign)}")
-    card = {"method": separatrix._short_name(pipeline[-1]), "versions": versions, **card}
+    method = separatrix._short_name(pipeline[-1]) or pipeline.steps[-1][0]
+    card = {"method": method, "versions": versions, **card}
     file = io.BytesIO(data)
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(CARD, json.dumps({"format": FORMAT, **card}))
@@ -129,8 +128,6 @@ def load_model(path):
         for part in parts:
             if isinstance(part, NearestNeighbors):
                 part.fit(part._fit_X)
-            elif isinstance(part, OneHotEncoder) and vars(part).pop("categories_", []):
-                part.fit([[categories[0] for categories in part.categories]])
     except (Refusal, ImportError):
         raise
     except OSError as error:

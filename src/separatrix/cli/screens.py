@@ -15,7 +15,17 @@ from rich.text import Text
 from separatrix.cli import Refusal, printable
 from separatrix.plots.colors import cluster_color
 
-__all__ = ["compared", "explained", "facts", "grid", "means", "progress", "show", "sizes"]
+__all__ = [
+    "compared",
+    "crossed",
+    "explained",
+    "facts",
+    "grid",
+    "means",
+    "progress",
+    "show",
+    "sizes",
+]
 
 BAR = 28
 UNLIMITED = 1 << 20
@@ -107,6 +117,17 @@ def sizes(counts):
     return grid(rows, justify="nln")
 
 
+def crossed(name, values, counts):
+    """How many rows of each value of a column are in each cluster, the most of each in bold."""
+    rows = []
+    for value, of_value in zip(values, counts, strict=True):
+        most = of_value.max()
+        cells = [Text(f"{count:,}", "bold" if count == most else "") for count in of_value]
+        rows.append([value, *cells])
+    clusters = [_cluster(cluster) for cluster in range(counts.shape[1])]
+    return grid(rows, [name, *clusters], "ln")
+
+
 def explained(estimator, card, top):
     """The weights of each boundary of a linear model, if they are few; otherwise the means."""
     if not 1 <= len(getattr(estimator, "coef_", ())) <= MOST_BOUNDARIES:
@@ -141,10 +162,9 @@ def means(card, top):
     Clusters that find no room side by side are shown below each other.
     """
     rows = []
-    n_numbers = sum(categories is None for categories in card["columns"].values())
     for j in np.argsort(-np.array(card["share"]), kind="stable")[:top]:
         values = [of_cluster[j] for of_cluster in card["means"]]
-        form = _number if j < n_numbers else _percent
+        form = _percent if card["shares"][j] else _number
         cells = [Text(form(value), "bold" if value == max(values) else "") for value in values]
         rows.append([card["features"][j], cells, Text(_percent(card["share"][j]), "dim")])
     clusters = [_cluster(cluster) for cluster in range(len(card["means"]))]

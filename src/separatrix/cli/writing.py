@@ -1,6 +1,7 @@
 """Output files that appear whole or not at all."""
 
 import csv
+import io
 import os
 import shutil
 import signal
@@ -17,8 +18,9 @@ import pyarrow.parquet
 from separatrix.cli import TO_END, Refusal, answering, printable
 from separatrix.report.staging import staged
 
-__all__ = ["Outputs", "write_labels"]
+__all__ = ["Outputs", "check_outputs", "write_labels"]
 
+OUTPUTS = ("cluster", "confidence")  # columns that are written
 ENDINGS = {"labels": (".csv", ".tsv", ".parquet"), "report": (".html",), "model": (".skops",)}
 
 
@@ -136,12 +138,24 @@ def _is_same(path, source):
         return False
 
 
-def write_labels(path, ids, labels, confidence=None):
-    """Write a row for each label, as CSV, TSV or Parquet by the ending of `path`."""
-    columns = {**(ids or {"row": np.arange(1, len(labels) + 1)}), "cluster": labels}
+def check_outputs(table, dropped=()):
+    """Refuse a table whose columns have the names of outputs, unless they are dropped."""
+    for name in OUTPUTS:
+        if name in table.header and name not in dropped:
+            remedy = f"pass --drop {name} to replace it, or --labels-only"
+            raise Refusal(f"{table.name}: column {name!r} has the name of an output; {remedy}")
+
+
+def write_labels(path, columns, labels, confidence=None):
+    """Write columns of a table and the labels of its rows, by the ending of `path`.
+
+    `columns` is a table of Arrow or a dict; without any, rows have their numbers from 1.
+    """
+    table = pa.table(columns or {"row": np.arange(1, len(labels) + 1)})
+    table = table.drop_columns([name for name in OUTPUTS if name in table.column_names])
+    table = table.append_column("cluster", pa.array(labels))
     if confidence is not None:
-        columns["confidence"] = confidence.round(4)
-    table = pa.table(columns)
+        table = table.append_column("confidence", pa.array(confidence.round(4)))
     if path.endswith(".parquet"):
         pyarrow.parquet.write_table(table, path)
         return
@@ -149,9 +163,20 @@ def write_labels(path, ids, labels, confidence=None):
         delimiter = "\t" if path.endswith(".tsv") else ","
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(table.column_names)
-        if all(map(pa.types.is_primitive, table.schema.types)):  # no quotes, so that it is fast
-            file.flush()
-            plain = pyarrow.csv.WriteOptions(include_header=False, delimiter=delimiter)
+        file.flush()
+        plain = pyarrow.csv.WriteOptions(
+            include_header=False, delimiter=delimiter, quoting_style="none"
+        )
+        try:
             pyarrow.csv.write_csv(table, file.buffer, plain)
-        else:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a value needs quotes
+            file.truncate(len(_line(table.column_names, delimiter)))
+            file.seek(0, os.SEEK_END)
             writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _line(cells, delimiter):
+    """A line of a table in bytes."""
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()

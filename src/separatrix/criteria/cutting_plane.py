@@ -132,7 +132,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -167,6 +167,11 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([0, 1], dtype=int32)
     """
+
+    gap_: float
+    n_planes_: int
+    C_: float
+    gamma_: float
 
     _parameter_constraints: dict = {
         **N_CLUSTERS,

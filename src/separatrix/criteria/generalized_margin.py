@@ -49,8 +49,9 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         How more than two clusters are told apart. By repeated splits in two ("bisection"), which
         is also "auto". Each time the most scattered cluster is split.
     n_roundings : int, default=10
-        Random roundings of the relaxed labels, beside the one by the first eigenvector. The labels
-        whose machine has the least objective are kept.
+        Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
+        into the second in equal steps, and as many are random. The labels whose machine has the
+        least objective are kept.
     max_steps : int, default=100
         Most steps of the solver.
     gap_tol : float, default=1e-6
@@ -83,7 +84,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -96,7 +97,12 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     Cluster sizes are not bounded: only the sum of values is kept near zero, and one far sample
     can balance many near ones.
 
-    The solver takes 10 to 30 steps as a rule.
+    The solver takes 10 to 30 steps as a rule. The papers take labels from the eigenvector whose
+    eigenvalue is zero at the optimum, of which there are often several; here several cuts of the
+    matrix of products are compared by their machines.
+
+    The order of the rows does not matter. Of a precomputed kernel it may, where samples have the
+    same values in another order.
 
     References
     ----------

@@ -1,10 +1,15 @@
 """Maximum volume clustering with hard labels: a semidefinite program, with a certified optimum."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigvalsh
 
 from separatrix._sklearn import StrOptions, one_blas_thread
+from separatrix._typing import Array
+from separatrix.data.places import order_of_places
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import GraphClustering, similarities_of
 from separatrix.estimators.parameters import (
@@ -18,14 +23,15 @@ from separatrix.estimators.parameters import (
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.models.graph_responses import GraphProblem, HardSides, signs_of
 from separatrix.result import Progress, SolverResult, Status
+from separatrix.similarity.graphs import ordered_graph
 from separatrix.similarity.quadratic_forms import ONE_THREAD_ROWS
 from separatrix.solvers.bisection import bisect, normalized_cut
-from separatrix.solvers.interior_point import optimize_program
 from separatrix.solvers.label_programs import (
     LabelProgram,
     best_labelling,
     check_size,
     label_bound,
+    optimize_labels,
     status_of,
 )
 
@@ -76,12 +82,17 @@ class HardMaximumVolumeClustering(GraphClustering):
         Largest difference in size of two clusters as a share of all samples: each of k clusters
         holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
         split in two again and again, this holds for each split.
+    triangles : bool, default=False
+        Whether the relaxed labels of any three samples keep the triangle constraints of Xu et al.
+        (2005), as all labels do. The bound is tighter and the fit takes much longer, so that at
+        most 100 samples are allowed.
     multiway : {"auto", "bisection"}, default="auto"
         How more than two clusters are told apart. By repeated splits in two ("bisection"), which
         is also "auto". Each time the split of the smallest normalised cut is kept.
     n_roundings : int, default=10
-        Random roundings of the relaxed labels, beside the one by the first eigenvector. The labels
-        whose machine has the least objective are kept.
+        Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
+        into the second in equal steps, and as many are random. The labels whose machine has the
+        least objective are kept.
     max_steps : int, default=100
         Most steps of the solver.
     gap_tol : float, default=1e-6
@@ -127,7 +138,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -140,8 +151,14 @@ class HardMaximumVolumeClustering(GraphClustering):
     A step costs a few products of matrices of the samples' size: 500 samples take seconds, 2,000
     minutes, and 5,000, the most allowed, an hour.
 
-    Without balance, one cluster of all samples would be the optimum. The solver takes 10 to 30
-    steps as a rule.
+    Two constraints are added to the paper's program (13), which all labels in balance meet:
+    `balance`, without which one cluster of all samples would be the optimum, and a bound on the
+    multiplier of the length of responses (see `relax_hard_volume`). The paper cuts the first
+    eigenvector at its mean; here several cuts in balance are compared by their machines. The
+    solver takes 10 to 30 steps as a rule.
+
+    The order of the rows does not matter. Of precomputed similarities it may, where samples have
+    the same values in another order.
 
     References
     ----------
@@ -160,6 +177,12 @@ class HardMaximumVolumeClustering(GraphClustering):
     True
     """
 
+    response_: Array
+    affinity_matrix_: Any
+    reg_: float
+    gap_: float
+    alpha_length_: float
+
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **GRAPH,
@@ -167,6 +190,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         **BALANCE,
         "reg": [StrOptions({"auto"}), *POSITIVE],
         "max_response": POSITIVE,
+        "triangles": ["boolean"],
         "multiway": [StrOptions({"auto", "bisection"})],
         "n_roundings": COUNT,
     }
@@ -183,6 +207,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         reg="auto",
         max_response=1.0,
         balance=0.5,
+        triangles=False,
         multiway="auto",
         n_roundings=10,
         max_steps=100,
@@ -199,6 +224,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         self.reg = reg
         self.max_response = max_response
         self.balance = balance
+        self.triangles = triangles
         self.multiway = multiway
         self.n_roundings = n_roundings
         self.max_steps = max_steps
@@ -207,13 +233,18 @@ class HardMaximumVolumeClustering(GraphClustering):
         self.random_state = random_state
 
     def _problem(self, X, sample_weight, links, progress, rng):
-        check_size(X.shape[0])
+        check_size(X.shape[0], triangles=self.triangles)
         check_fits_memory(X.shape[0], remedy="use MaximumVolumeClustering")
+        # by their places alone, so that the order of the rows does not matter
+        precomputed = self.affinity == "precomputed"
+        order = order_of_places(X, pairs=precomputed)
+        graph_of = partial(similarities_of, self, stacklevel=7)
+        graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
         # other matrices than the similarities would part similar samples
-        return GraphProblem.of(similarities_of(self, X), "similarity")
+        return GraphProblem.of(graph, "similarity")
 
     def _n_tasks(self):
-        return self.max_steps if self.n_clusters == 2 else None
+        return None if self.n_clusters > 2 or self.triangles else self.max_steps
 
     def _solve(self, problem, progress, rng):
         def split(part, task):
@@ -240,6 +271,7 @@ class HardMaximumVolumeClustering(GraphClustering):
             reg=reg,
             max_response=self.max_response,
             balance=self.balance,
+            triangles=self.triangles,
             tol=self.gap_tol,
             max_steps=self.max_steps,
             progress=progress,
@@ -275,6 +307,12 @@ class HardMaximumVolumeClustering(GraphClustering):
         cut = balanced_threshold(scores, counts, loss="square", balance=balance)
         return np.where(scores > cut.threshold, 1.0, -1.0)
 
+    def _model_attributes(self, model, X):
+        _, first = np.unique(model.graph.place, return_index=True)
+        nodes = np.argsort(first)
+        W = model.graph.W[nodes][:, nodes]
+        return {**super()._model_attributes(model, X), "affinity_matrix_": W}
+
     def _attributes(self, problem, result, order):
         gaps, lengths = zip(*result.details, strict=True) if result.details else ((), ())
         return {
@@ -296,7 +334,9 @@ def _of_nodes(form, values):
 # --- the program --------------------------------------------------------------------------------
 
 
-def relax_hard_volume(Q, *, reg, max_response, balance, tol=1e-6, max_steps=100, progress=None):
+def relax_hard_volume(
+    Q, *, reg, max_response, balance, triangles=False, tol=1e-6, max_steps=100, progress=None
+):
     r"""Hard-label maximum volume clustering as a semidefinite program.
 
     .. math:: \min_{M, \eta} \max_{0 \le \alpha \le C} \; 2 \alpha^\top 1
@@ -316,6 +356,8 @@ def relax_hard_volume(Q, *, reg, max_response, balance, tol=1e-6, max_steps=100,
       samples. If :math:`\|\alpha\| = 1` at the optimum, it does not bind. For large
       :math:`\gamma` it does, and keeps M from a multiple of the identity that tells nothing.
 
+    The triangle constraints of Remark 21 are an option: see `TriangleCuts`.
+
     Parameters
     ----------
     Q : ndarray of shape (n, n)
@@ -326,6 +368,8 @@ def relax_hard_volume(Q, *, reg, max_response, balance, tol=1e-6, max_steps=100,
         Largest alpha, the paper's C.
     balance : float
         Largest difference of cluster sizes as a share of n; l is n times that, and at least one.
+    triangles : bool, default=False
+        Whether triangle constraints hold; those that are violated are added until none is.
     tol : float, default=1e-6
         Certified gap to reach.
     max_steps : int, default=100
@@ -346,4 +390,10 @@ def relax_hard_volume(Q, *, reg, max_response, balance, tol=1e-6, max_steps=100,
         unit=True,
         offset=-lowest,
     )
-    return optimize_program(program, tol=tol, max_steps=max_steps, progress=progress or Progress())
+    return optimize_labels(
+        program,
+        triangles=triangles,
+        tol=tol,
+        max_steps=max_steps,
+        progress=progress or Progress(),
+    )

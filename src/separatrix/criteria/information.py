@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 from sklearn.utils import ClassifierTags
 
 from separatrix._sklearn import StrOptions, is_dask, namespace_of, one_blas_thread
+from separatrix._typing import Array, Samples
 from separatrix.data.moments import Units, total_moments
 from separatrix.estimators.means import MeansClustering, features_for_means
 from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, NONNEGATIVE
@@ -104,7 +105,7 @@ class InformationMaximizationClustering(MeansClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -149,6 +150,8 @@ class InformationMaximizationClustering(MeansClustering):
     array([[0.4, 0.6]])
     """
 
+    gamma_: float
+
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,
         **KERNEL,
@@ -192,7 +195,7 @@ class InformationMaximizationClustering(MeansClustering):
         self.tol = tol
         self.random_state = random_state
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Samples) -> Array:
         """Probability of each cluster: the softmax of the scores.
 
         Parameters

@@ -37,10 +37,12 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     readout : {"consensus", "vote", "best"}, default="consensus"
-        How one labelling comes of many: by a vote in which labellings count the more, the better
-        they agree with its outcome; by the weighted vote of the paper, with labellings turned
-        towards the one of the largest weight; or the one of the least objective.
-    max_labellings : int, default=50
+        How one labelling comes of many: "consensus" by a vote in which labellings count the more,
+        the better they agree with its outcome; "vote" by the weighted vote of Zhang and Zhou, with
+        labellings turned towards the one of the largest weight; or the "best", of the least
+        objective. Consensus and best go on to where machine and labels agree. The vote stays as
+        it is, or the nearest to it in balance, so that `predict` may differ in some samples.
+    max_labellings : int, default=200
         Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
         points of alternating updates to begin with.
     max_samples : int, default=1000
@@ -48,8 +50,8 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         it finds labels the others.
     n_components : int, default=300
         Most features that stand for a kernel whose whole matrix is not used.
-    max_rounds : int, default=10
-        Most rounds, each of which adds up to five labellings.
+    max_rounds : int, default=50
+        Most rounds, each of which adds up to 20 labellings.
     gap_tol : float, default=1e-3
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     random_state : int, RandomState instance or None, default=None
@@ -60,7 +62,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
     ----------
     labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind.
+        where links bind, or by a vote.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -95,7 +97,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -104,6 +106,13 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
 
     Notes
     -----
+    The larger C, the looser is the relaxation: `violation_` then says that labellings were still
+    being found when `max_labellings` or `max_rounds` ended the search, and a ConvergenceWarning
+    tells of it.
+
+    The search takes samples in an order of their values, so that the order of the rows makes no
+    difference. It does for a dask array, whose samples are drawn as they come.
+
     For the linear kernel samples are centred.
 
     References
@@ -134,10 +143,10 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         degree=3,
         coef0=1,
         readout="consensus",
-        max_labellings=50,
+        max_labellings=200,
         max_samples=1000,
         n_components=300,
-        max_rounds=10,
+        max_rounds=50,
         gap_tol=1e-3,
         random_state=None,
     ):

@@ -1,12 +1,15 @@
 """Regularised least-squares clustering: the labelling that least-squares classifiers fit best."""
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix._sklearn import Interval, StrOptions
+from separatrix._typing import Array
 from separatrix.estimators.base import BoundaryClustering, fit_with_links
 from separatrix.estimators.parameters import (
     GAMMA,
@@ -36,6 +39,8 @@ AUTO_WIDTHS = (0.25, 0.4, 0.6, 0.85, 1.2, 1.8)  # in mean distances
 AUTO_REGS = (2.0**-6, 0.125, 0.5, 2.0)
 AUTO_SAMPLES = 1_000
 AUTO_STARTS = 5
+# Share of a sample's fitted label that may come from that label alone.
+MOST_OWN = 0.9
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -127,7 +132,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -161,6 +166,13 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([0, 1], dtype=int32)
     """
+
+    sample_indices_: Array
+    leave_one_out_scores_: Array
+    objectives_: Array
+    gamma_: float
+    reg_: float
+    n_moves_: int
 
     _parameter_constraints: dict = {
         **N_CLUSTERS,
@@ -208,7 +220,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         self.n_init = n_init
         self.random_state = random_state
 
-    fit = fit_with_links
+    fit = fit_with_links  # type: ignore[assignment]
 
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)
@@ -222,10 +234,20 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         reg = self.reg
         if self._is_automatic:
             reg, kernel = self._chosen(rows, kernel, sizes, progress, rng)
+        R = hat_matrix(kernel.matrix(rows, remedy=REMEDY), float(reg))
+        own = float(np.diag(R).mean())
+        if own > MOST_OWN:
+            warnings.warn(
+                f"reg={reg:g} is so small that the classifiers reproduce {own:.0%} of the label "
+                "of each sample whatever it is, so that the clusters are nearly arbitrary; use a "
+                f"larger reg, such as {max(1.0, 100 * reg):g}, or a wider kernel.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         return LeastSquaresProblem(
             **fields,
             kernel=kernel,
-            R=hat_matrix(kernel.matrix(rows, remedy=REMEDY), float(reg)),
+            R=R,
             reg=float(reg),
             sizes=sizes,
         )
@@ -289,12 +311,12 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     def _attributes(self, problem, result, order):
         best, objectives = result.details
-        scores = best.leave_one_out(problem.R)[:, order]
+        scores = best.leave_one_out(problem.R)[problem.as_given_columns][:, order]
         return {
             "reg_": problem.reg,
             "n_moves_": best.n_moves,
             "objectives_": objectives,
-            "sample_indices_": problem.sample_indices,
+            "sample_indices_": problem.given_indices,
             "leave_one_out_scores_": scores[:, 1] if self.n_clusters == 2 else scores,
         }
 
@@ -388,7 +410,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     elif not problem.sizes.met_by(labelling.weights):
         status = Status.SIZES_UNMET
     return SolverResult(
-        labelling,
+        replace(labelling, labels=problem.as_given(labelling.labels)),
         boundaries,
         objective=best.objective,
         history=iterations.history,

@@ -1,6 +1,7 @@
 """Maximum margin clustering: the labelling that a support vector machine separates best."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import Interval, StrOptions, is_dask, one_blas_thread, to_numpy
+from separatrix._typing import ArrayLike, Samples
 from separatrix.data.distinct import row_hashes
 from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, sample_rows
 from separatrix.estimators.base import (
@@ -27,12 +29,19 @@ from separatrix.estimators.parameters import (
 )
 from separatrix.labels.sizes import check_halves
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
-from separatrix.models.starts import drawn_rows, labels_of_start, solve_from_start
-from separatrix.result import SolverResult, Status
+from separatrix.models.starts import drawn_rows, labels_of_start, solve_from_start, start_of
+from separatrix.result import Progress, SolverResult, Status, numbered
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.bisection import bisect
 from separatrix.solvers.ridge import FeatureBasis, KernelBasis, MarginProblem
-from separatrix.solvers.svm import LabelUpdate, linked, machines_of, signs_of, weight_of
+from separatrix.solvers.svm import (
+    LabelUpdate,
+    linked,
+    machines_of,
+    objective_of,
+    signs_of,
+    weight_of,
+)
 
 __all__ = ["MaximumMarginClustering", "solve_margin"]
 
@@ -48,6 +57,13 @@ KERNEL_TOL = 1e-8
 PATH_START = 1e-4
 # Most label updates at each but the last C of a path.
 PATH_UPDATES = 10
+# Samples that starts are compared on, and how many starts are random.
+SCREENED_SAMPLES = 400
+N_RANDOM_STARTS = 3
+# Share of the objective from k-means below which another start is better.
+CLEARLY = 0.5
+# With more clusters a lower objective on so few samples makes no better clusters of all.
+MOST_SCREENED_CLUSTERS = 2
 # Updates in a row that improve the objective by no more than `tol` of it, after which it stalls.
 PATIENCE = 5
 
@@ -104,10 +120,13 @@ class MaximumMarginClustering(BoundaryClustering):
     C_path : int, default=5
         Number of values of C, up to `C` from a ten-thousandth of it, that the labels pass through
         one after the other. 1 starts at `C` itself, as the paper does.
-    init : {"k-means", "spectral", "random"} or array-like of shape (n_samples,), default="k-means"
+    init : {"auto", "k-means", "spectral", "random"} or array-like of shape (n_samples,), \
+            default="auto"
         Where the labels start. "k-means" on the features; "spectral", the normalised cut of the
         graph of Gaussian similarities; "random" for the nearest of random samples; or labels from
-        0.
+        0. "auto" is k-means, unless a spectral or one of three random starts ends at less than
+        half of its objective on at most 400 samples. With links, or more than two clusters at a
+        time, it is k-means.
     n_init : int, default=1
         Number of starts, of which the best objective is kept.
     max_iter : int, default=100
@@ -131,8 +150,13 @@ class MaximumMarginClustering(BoundaryClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Half the squared norm of the normals plus C times the losses: smaller is better. It is nan
-        for one cluster, or for fewer distinct samples than clusters.
+        Half the squared norm of the normals plus C times the losses of the labels: smaller is
+        better. It is that of the machine of the labels, the paper's problem (1), in which only
+        the labels have to be in balance. It is nan for one cluster, or for fewer distinct samples
+        than clusters.
+    boundary_objective_ : float
+        The same at the boundaries returned, whose offsets keep the clusters in balance; nan where
+        `objective_` is.
     history_ : list of float
         Objective at each iteration. It belongs to the C of that iteration.
     gamma_ : float
@@ -141,7 +165,7 @@ class MaximumMarginClustering(BoundaryClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -179,6 +203,9 @@ class MaximumMarginClustering(BoundaryClustering):
     array([0, 1], dtype=int32)
     """
 
+    boundary_objective_: float
+    gamma_: float
+
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **KERNEL,
@@ -191,7 +218,7 @@ class MaximumMarginClustering(BoundaryClustering):
         "low_rank": [StrOptions({"auto", "none", "cholesky", "nystroem"})],
         "multiway": [StrOptions({"auto", "one-vs-rest", "bisection"})],
         "C_path": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means", "spectral", "random"}), "array-like"],
+        "init": [StrOptions({"auto", "k-means", "spectral", "random"}), "array-like"],
     }
 
     def __init__(
@@ -210,7 +237,7 @@ class MaximumMarginClustering(BoundaryClustering):
         n_components=300,
         multiway="auto",
         C_path=5,
-        init="k-means",
+        init="auto",
         n_init=1,
         max_iter=100,
         tol=1e-4,
@@ -235,7 +262,7 @@ class MaximumMarginClustering(BoundaryClustering):
         self.tol = tol
         self.random_state = random_state
 
-    def sparse_model(self, X, sample_weight=None):
+    def sparse_model(self, X: Samples, sample_weight: ArrayLike = None) -> Any:
         """Ordinary support vector machine that predicts the clusters from few samples.
 
         The machines of the Laplacian and the square loss depend on all samples. As the paper
@@ -351,7 +378,8 @@ class MaximumMarginClustering(BoundaryClustering):
             rows, _ = sample_rows(rows, row_weight, size=self.n_components, rng=rng)
         elif rows.shape[0] > SAMPLE_SIZE:
             rows, _ = sample_rows(rows, row_weight, size=SAMPLE_SIZE, rng=rng)
-        if self.low_rank == "auto" and n_samples <= FULL_KERNEL_SAMPLES and not is_dask(X):
+        in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
+        if self.low_rank == "auto" and n_samples <= FULL_KERNEL_SAMPLES and in_memory:
             # few columns tell whether few features are enough
             few = min(self.n_components, n_samples // 10)
             found = (
@@ -400,39 +428,149 @@ class MaximumMarginClustering(BoundaryClustering):
         )
 
     def _alternate(self, problem, n_clusters, restart, progress, rng):
-        path = np.array([self.C])
+        path = [float(self.C)]
         if self.C_path > 1:
-            path = np.geomspace(PATH_START * self.C, self.C, self.C_path)
+            path = np.geomspace(PATH_START * self.C, self.C, self.C_path).tolist()
+        parameters = {
+            "n_clusters": n_clusters,
+            "epsilon": self.epsilon,
+            "balance": self.balance,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+        }
 
-        def solve(part, start, progress):
-            # threads of BLAS only wait for each other on small problems
-            run = one_blas_thread(solve_margin) if part.is_small else solve_margin
-            resumed = isinstance(start, SolverResult)
-            return run(
-                part,
-                n_clusters=n_clusters,
-                loss=self.loss,
-                epsilon=self.epsilon,
-                balance=self.balance,
-                path=path[-1:] if resumed else path,
-                max_iter=self.max_iter,
-                tol=self.tol,
+        def solve_with(path):
+            def solve(part, start, progress):
+                # threads of BLAS only wait for each other on small problems
+                run = one_blas_thread(solve_margin) if part.is_small else solve_margin
+                resumed = isinstance(start, SolverResult)
+                return run(
+                    part,
+                    loss=self.loss,
+                    path=path[-1:] if resumed else path,
+                    progress=progress,
+                    machines=start.details[0].machines if resumed else None,
+                    labels=None if resumed else labels_of_start(start, part, n_clusters),
+                    **parameters,
+                )
+
+            return solve
+
+        def from_start(init, path, progress):
+            return solve_from_start(
+                problem,
+                solve_with(path),
+                init,
+                n_clusters,
+                restart=restart,
                 progress=progress,
-                machines=start.details if resumed else None,
-                labels=None if resumed else labels_of_start(start, part, n_clusters),
+                rng=rng,
+                n_init=10,
+                resume=lambda rough: rough,
             )
 
-        return solve_from_start(
-            problem,
-            solve,
-            self.init,
-            n_clusters,
-            restart=restart,
-            progress=progress,
-            rng=rng,
-            n_init=10,
-            resume=lambda rough: rough,
-        )
+        if not (isinstance(self.init, str) and self.init == "auto"):
+            return from_start(self.init, path, progress)
+        if problem.links is not None or n_clusters > MOST_SCREENED_CLUSTERS:
+            return from_start("k-means", path, progress)
+        screened = screened_start(problem, restart, rng, loss=self.loss, path=path, **parameters)
+        if screened.is_whole:  # nothing is new to it but the values of C that it has passed
+            return from_start(screened.rule, path[-1:], progress)
+        other = from_start(screened.rule, path[-1:], Progress())
+        usual = from_start("k-means", path, progress)
+        return other if is_clearly_better(other, usual) else usual
+
+    def _attributes(self, problem, result, order):
+        reached = [rule.reached for rule in result.details]
+        return {"boundary_objective_": float(np.mean(reached)) if reached else np.nan}
+
+    def _attributes_without_solution(self):
+        return {"boundary_objective_": np.nan}
+
+
+# --- the start ----------------------------------------------------------------------------------
+
+
+@one_blas_thread
+def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, **parameters):
+    """Rule of the start that leads to the best result on some hundred samples.
+
+    k-means stands unless another start ends at less than half of its objective: where samples
+    overlap, objectives that are a little lower make no better clusters.
+
+    The other starts pass through the path of C together, and those that have met go on as one. At
+    the first, smallest C every loss pulls at nearly all samples alike, so that the square loss,
+    which is one ridge regression, stands for the others there.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        The data.
+    restart : int
+        Number of the start; the first one by k-means is deterministic.
+    rng : RandomState
+        Draws samples and random starts.
+    loss, path, n_clusters, max_iter, **parameters
+        As for `solve_margin`.
+
+    Returns
+    -------
+    start : ScreenedStart
+    """
+    part = problem.screened(SCREENED_SAMPLES, rng)
+    parameters |= {"n_clusters": n_clusters, "progress": Progress()}
+
+    def start(init):
+        found = start_of(init, part, n_clusters, restart=restart, rng=rng, n_init=10)
+        return labels_of_start(found, part, n_clusters)
+
+    def follow(labellings, loss, C, max_iter):
+        """Where labellings lead to, the first of those that meet."""
+        met: dict[bytes, SolverResult] = {}
+        for labels in labellings:
+            result = solve_margin(
+                part, labels=labels, loss=loss, path=[C], max_iter=max_iter, **parameters
+            )
+            met.setdefault(numbered(result.labels).tobytes(), result)
+        return list(met.values())
+
+    # 1) k-means, with the loss itself
+    labels = start("k-means")
+    first = solve_margin(
+        part, labels=labels, loss=loss, path=path, max_iter=max_iter, **parameters
+    )
+    # 2) the others from one C to the next, unless they meet k-means at once
+    others = [start(init) for init in ["spectral"] + ["random"] * N_RANDOM_STARTS]
+    for level, C in enumerate(path[:-1]):
+        most = min(max_iter, PATH_UPDATES)
+        if level == 0:
+            results = follow([labels, *others], "square", C, most)[1:]
+        else:
+            results = follow(others, loss, C, most)
+        others = [result.labels for result in results]
+    # 3) the best
+    best = min(
+        follow(others, loss, path[-1], max_iter),
+        key=lambda result: (result.status is Status.DEGENERATE, result.objective),
+        default=first,
+    )
+    best = best if is_clearly_better(best, first) else first
+    return ScreenedStart(part.completed(best.model), part.X.shape[0] < SCREENED_SAMPLES)
+
+
+@dataclass(frozen=True)
+class ScreenedStart:
+    """A rule whose ``labels(X)`` are those of samples, and whether it has seen all of them."""
+
+    rule: Any
+    is_whole: bool
+
+
+def is_clearly_better(result, other):
+    """Whether a result has all clusters, and another has not or has twice the objective."""
+    if Status.DEGENERATE in (result.status, other.status):
+        return result.status is not Status.DEGENERATE
+    return result.objective < CLEARLY * other.objective
 
 
 # --- the driver ---------------------------------------------------------------------------------
@@ -494,7 +632,7 @@ def solve_margin(
     Returns
     -------
     result : SolverResult
-        With the fitted machines as its details.
+        With the `Rule` as its details.
     """
     ridge, weight = problem.ridge, problem.ridge.sample_weight
     code = one_vs_rest_code(n_clusters)
@@ -503,6 +641,7 @@ def solve_margin(
     if links is not None and present is not None:
         links = links.restricted(present)
     update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links)
+    objective_at = partial(objective_of, loss=loss, epsilon=epsilon)
     # 0) label all rows by the start
     if machines is not None:
         labels = update(
@@ -529,7 +668,11 @@ def solve_margin(
         machines = [fit.model for fit in fits]
         normals, offsets = zip(*(ridge.boundary(model) for model in machines), strict=True)
         boundaries = Boundaries(np.array(normals), np.array(offsets) + step.shifts, code)
-        rule = Rule(boundaries, machines, step.within, objective)
+        reached = sum(
+            objective_at(fit, shift, signs_of(step.labels, side, ridge.dtype), path[level], weight)
+            for fit, shift, side in zip(fits, step.shifts, code, strict=True)
+        )
+        rule = Rule(boundaries, machines, step.within, objective, reached)
         iterations.record(objective, boundaries)
         # 3) stop at a fixed point, in a cycle or in a stall; on the way there, go on to the next C
         moved = weight_of(labels != step.labels, weight)
@@ -557,19 +700,24 @@ def solve_margin(
         objective=rule.objective,
         history=iterations.history,
         status=status,
-        details=rule.machines,
+        details=[rule],
         keeps_labels=problem.links is not None,
     )
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Boundaries, the machines behind them, and the objective of the labels that they make."""
+    """Boundaries and the machines behind them.
+
+    `objective` is that of the labels which they make, with machines of their own; `reached` that
+    of the boundaries as they are, whose offsets keep the balance.
+    """
 
     boundaries: Boundaries
     machines: list
     within: bool
     objective: float
+    reached: float
 
 
 class Trace:

@@ -3,12 +3,18 @@
 from functools import partial
 from numbers import Real
 
+import numpy as np
+
 from separatrix._sklearn import Interval, StrOptions
 from separatrix.estimators.label_mixture import LabelMixtureClustering
 from separatrix.solvers.label_mixtures import Machine, find_saddle
 from separatrix.solvers.mirror_descent import mirror_saddle
 
 __all__ = ["OptimalMarginDistributionClustering"]
+
+# C="scale" in units of one over the squared distances from the mean. Below it no margin is in
+# excess on many data sets; above it the relaxation becomes loose.
+SCALE = 25.0
 
 
 class OptimalMarginDistributionClustering(LabelMixtureClustering):
@@ -19,16 +25,23 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     and the square of what is missing or in excess otherwise. As in label generation clustering,
     the labelling is replaced by a mix of generated ones, which makes the problem convex.
 
+    By default margins on both sides of one cost something on most data, which is the point of the
+    method. The paper chose its parameters by the true classes: lambda from 1 to 1000, nu and theta
+    from 0.2 to 0.8, and the kernel. At lambda = 1 and theta = 0.2 no margin is ever in excess, so
+    that nu has no effect. Here lambda is about 30, theta is zero, and the labels are the best of
+    those generated, where the paper takes a vote of all; see `C`, `theta` and `readout`.
+
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     C : float or "scale", default="scale"
         Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
-        "scale" is 1 / n_samples. The paper's lambda is n_samples times this.
+        "scale" is 25 over the sum of the squared distances of the samples from their mean, in the
+        space of the kernel. The paper's lambda is n_samples times this.
     nu : float, default=0.5
         Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
-    theta : float, default=0.2
+    theta : float, default=0.0
         Half the width of the zone around one in which margins cost nothing; 0 <= theta < 1.
     balance : float, default=0.2
         Largest difference in size of two clusters as a share of all samples: each of k clusters
@@ -49,11 +62,13 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         Algorithm that looks for the solution. "newton" finds the weights of labellings by Newton's
         method to a certified gap, "mirror-descent" by the noisy steps of the paper, 20,000 in each
         round, of practical length.
-    readout : {"consensus", "vote", "best"}, default="consensus"
-        How one labelling comes of many: by a vote in which labellings count the more, the better
-        they agree with its outcome; by the weighted vote of the paper, with labellings turned
-        towards the one of the largest weight; or the one of the least objective.
-    max_labellings : int, default=50
+    readout : {"consensus", "vote", "best"}, default="best"
+        How one labelling comes of many: "consensus" by a vote in which labellings count the more,
+        the better they agree with its outcome; "vote" by the weighted vote of Zhang and Zhou, with
+        labellings turned towards the one of the largest weight; or the "best", of the least
+        objective. Consensus and best go on to where machine and labels agree. The vote stays as
+        it is, or the nearest to it in balance, so that `predict` may differ in some samples.
+    max_labellings : int, default=200
         Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
         points of alternating updates to begin with.
     max_samples : int, default=1000
@@ -61,9 +76,9 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         it finds labels the others.
     n_components : int, default=300
         Most features that stand for a kernel whose whole matrix is not used.
-    max_rounds : int, default=10
-        Most rounds, each of which adds up to five labellings.
-    gap_tol : float, default=1e-3
+    max_rounds : int, default=50
+        Most rounds, each of which adds up to 20 labellings.
+    gap_tol : float, default=1e-2
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
@@ -73,7 +88,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     ----------
     labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind.
+        where links bind, or by a vote.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -108,7 +123,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -121,7 +136,12 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     The paper has two clusters and leaves open where the candidate labellings come from. For more
     clusters there is one machine for each against the rest, and the objectives add up. The larger
     C, the looser is the relaxation: `violation_` then says that labellings were still being found
-    when `max_labellings` or `max_rounds` ended the search.
+    when `max_labellings` or `max_rounds` ended the search. A ConvergenceWarning tells of that, of
+    mirror descent that ended above `gap_tol`, and of margins none of which is in excess, unless
+    all are as large as wanted, or nearly so.
+
+    The search takes samples in an order of their values, so that the order of the rows makes no
+    difference. It does for a dask array, whose samples are drawn as they come.
 
     For the linear kernel samples are centred.
 
@@ -154,19 +174,19 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         *,
         C="scale",
         nu=0.5,
-        theta=0.2,
+        theta=0.0,
         balance=0.2,
         kernel="rbf",
         gamma=("mean", 0.5),
         degree=3,
         coef0=1,
         solver="newton",
-        readout="consensus",
-        max_labellings=50,
+        readout="best",
+        max_labellings=200,
         max_samples=1000,
         n_components=300,
-        max_rounds=10,
-        gap_tol=1e-3,
+        max_rounds=50,
+        gap_tol=1e-2,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -189,6 +209,10 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
 
     def _machine(self, strength):
         return Machine(strength, self.nu, self.theta)
+
+    def _scale(self, problem):
+        # the mean squared distance from the mean, which makes margins free of units
+        return SCALE / (np.mean(np.diag(problem.K)) - np.mean(problem.K))
 
     def _saddle_solver(self, rng):
         return find_saddle if self.solver == "newton" else partial(mirror_saddle, rng=rng)

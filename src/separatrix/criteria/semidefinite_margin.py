@@ -6,8 +6,7 @@ from separatrix.estimators.parameters import BALANCE
 from separatrix.estimators.semidefinite import SemidefiniteClustering
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.result import Progress
-from separatrix.solvers.interior_point import optimize_program
-from separatrix.solvers.label_programs import LabelProgram, label_bound
+from separatrix.solvers.label_programs import LabelProgram, label_bound, optimize_labels
 
 __all__ = ["SemidefiniteMarginClustering", "relax_semidefinite_margin"]
 
@@ -30,6 +29,10 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Largest difference in size of two clusters as a share of all samples: each of k clusters
         holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
         split in two again and again, this holds for each split.
+    triangles : bool, default=False
+        Whether the relaxed labels of any three samples keep the triangle constraints of Xu et al.
+        (2005), as all labels do. The bound is tighter and the fit takes much longer, so that at
+        most 100 samples are allowed.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -45,8 +48,9 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         How more than two clusters are told apart. By repeated splits in two ("bisection"), which
         is also "auto". Each time the most scattered cluster is split.
     n_roundings : int, default=10
-        Random roundings of the relaxed labels, beside the one by the first eigenvector. The labels
-        whose machine has the least objective are kept.
+        Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
+        into the second in equal steps, and as many are random. The labels whose machine has the
+        least objective are kept.
     max_steps : int, default=100
         Most steps of the solver.
     gap_tol : float, default=1e-6
@@ -81,7 +85,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -95,8 +99,15 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     minutes, and 5,000, the most allowed, an hour.
 
     For the linear kernel samples are centred, because boundaries of the program pass through the
-    origin. Without balance, one cluster of all samples would be the optimum. The solver takes 10
-    to 30 steps as a rule.
+    origin. The solver takes 10 to 30 steps as a rule.
+
+    Without balance, one cluster of all samples would be the optimum. The papers bound the sum of
+    each row of the matrix; here it is the sum of all, which is tighter (see
+    `relax_semidefinite_margin`). Several cuts of the matrix into two clusters in balance are
+    compared by their machines, where the papers take one.
+
+    The order of the rows does not matter. Of a precomputed kernel it may, where samples have the
+    same values in another order.
 
     References
     ----------
@@ -122,6 +133,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     _parameter_constraints: dict = {
         **SemidefiniteClustering._parameter_constraints,
         **BALANCE,
+        "triangles": ["boolean"],
     }
 
     def __init__(
@@ -130,6 +142,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         *,
         C=1.0,
         balance=0.5,
+        triangles=False,
         kernel="rbf",
         gamma=("mean", 0.25),
         degree=3,
@@ -143,6 +156,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         self.n_clusters = n_clusters
         self.C = C
         self.balance = balance
+        self.triangles = triangles
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -152,6 +166,10 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         self.max_steps = max_steps
         self.gap_tol = gap_tol
         self.random_state = random_state
+
+    @property
+    def _has_triangles(self):
+        return self.triangles
 
     @property
     def _price(self):
@@ -165,6 +183,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
             K,
             C=self.C,
             balance=self.balance,
+            triangles=self.triangles,
             tol=self.gap_tol,
             max_steps=self.max_steps,
             progress=progress,
@@ -190,7 +209,9 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
 # --- the programs -------------------------------------------------------------------------------
 
 
-def relax_semidefinite_margin(K, *, C, balance, tol=1e-6, max_steps=100, progress=None):
+def relax_semidefinite_margin(
+    K, *, C, balance, triangles=False, tol=1e-6, max_steps=100, progress=None
+):
     r"""Maximum margin clustering as a semidefinite program.
 
     .. math:: \min_M \max_{0 \le \alpha \le C} \; 2 \alpha^\top 1 - \alpha^\top (K \circ M) \alpha
@@ -200,7 +221,9 @@ def relax_semidefinite_margin(K, *, C, balance, tol=1e-6, max_steps=100, progres
     Problem (22) of Niu et al. (2013), which is (6) of Zhang, Tsang and Kwok (2009) without the
     Schur complement. Their band :math:`-l 1 \le M 1 \le l 1` is replaced by the last constraint:
     for :math:`M = y y^\top` both say :math:`|1^\top y| \le l`, but of all other M it leaves fewer,
-    since :math:`|(M 1)_i| \le (M_{ii} \, 1^\top M 1)^{1/2}`, and it has one multiplier for n.
+    since :math:`|(M 1)_i| \le (M_{ii} \, 1^\top M 1)^{1/2}`, and it has one multiplier for n. The
+    other two groups of Remark 21 there, the triangle constraints of Xu et al. (2005), are an
+    option: see `TriangleCuts`.
 
     Parameters
     ----------
@@ -210,6 +233,8 @@ def relax_semidefinite_margin(K, *, C, balance, tol=1e-6, max_steps=100, progres
         Weight of the losses.
     balance : float
         Largest difference of cluster sizes as a share of n; l is n times that, and at least one.
+    triangles : bool, default=False
+        Whether triangle constraints hold; those that are violated are added until none is.
     tol : float, default=1e-6
         Certified gap to reach.
     max_steps : int, default=100
@@ -220,7 +245,13 @@ def relax_semidefinite_margin(K, *, C, balance, tol=1e-6, max_steps=100, progres
     Returns
     -------
     relaxation : Relaxation
-        Its x holds alpha, the multipliers of the diagonal, and that of the balance.
+        Its x holds alpha, the multipliers of the diagonal, that of the balance, and those of the
+        triangles that were added.
     """
-    program = LabelProgram(K, C=C, bound=label_bound(balance, len(K)))
-    return optimize_program(program, tol=tol, max_steps=max_steps, progress=progress or Progress())
+    return optimize_labels(
+        LabelProgram(K, C=C, bound=label_bound(balance, len(K))),
+        triangles=triangles,
+        tol=tol,
+        max_steps=max_steps,
+        progress=progress or Progress(),
+    )

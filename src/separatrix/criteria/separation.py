@@ -6,6 +6,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from separatrix._sklearn import StrOptions, like, one_blas_thread, to_numpy
+from separatrix._typing import Array
 from separatrix.data.rows import join_rows, map_chunks
 from separatrix.estimators.base import (
     BoundaryClustering,
@@ -126,7 +127,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -166,6 +167,10 @@ class MaximinSeparationClustering(BoundaryClustering):
     >>> model.predict([[0, 0], [12, 3]])
     array([1, 0], dtype=int32)
     """
+
+    separation_probability_: float
+    pairwise_separation_: Array
+    gamma_: float
 
     _parameter_constraints: dict = {
         **N_CLUSTERS,
@@ -362,18 +367,23 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     best = Best.of_start(start, code)
     boundaries = best.boundaries
     normals = [None] * len(code)
+
+    def fitted():
+        """Boundaries of the labels, and the objective."""
+        steps = [
+            fit_boundary(Sides.of(problem, partition, side), normal)
+            for side, normal in zip(code, normals, strict=True)
+        ]
+        return Boundaries.of_steps(steps, code), float(np.mean([step.value for step in steps]))
+
     seen: dict[tuple, int] = {}
     best_of_cycle = np.inf
     iterations = progress.iterations(0 if partition.empty.any() else max_iter)
     for iteration in iterations:
         # 1) boundaries of the labels
-        steps = [
-            fit_boundary(Sides.of(problem, partition, side), normal)
-            for side, normal in zip(code, normals, strict=True)
-        ]
-        before, boundaries = boundaries, Boundaries.of_steps(steps, code)
+        before = boundaries
+        boundaries, objective = fitted()
         normals = list(boundaries.coef)
-        objective = float(np.mean([step.value for step in steps]))
         # Approach 1 values the labels that it was given, Approach 2 those that its cut makes
         best.offer(before if solver == "mpm" else boundaries, objective)
         # 2) labels of the boundaries
@@ -395,8 +405,13 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
             best_of_cycle = max(iterations.history[seen[fingerprint] :]) * (1 - 1e-9)
         seen[fingerprint] = iteration
     status = Status.DEGENERATE if partition.empty.any() else iterations.status
-    if best.boundaries is None:  # labels to start from are no rule, and there was one step
-        best.offer(boundaries, iterations.history[-1])
+    if solver == "mpm" and status is not Status.CONVERGED and iterations.history:
+        # the last labels were not judged yet; those that lack a cluster are the last resort
+        last = -np.inf if status is Status.DEGENERATE else fitted()[1]
+        best.offer(boundaries, last)
+    objective = best.objective
+    if np.isinf(objective):  # nothing was judged: the start, or what followed it, lacks a cluster
+        objective = iterations.history[-1] if iterations.history else 0.0
     if best.boundaries is not boundaries:
         partition.assign(problem.rule(best.boundaries))
         boundaries = best.boundaries
@@ -405,7 +420,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     return SolverResult(
         partition,
         boundaries,
-        objective=best.objective if iterations.history else 0.0,
+        objective=objective,
         history=iterations.history,
         status=status,
         keeps_labels=problem.links is not None,

@@ -1,6 +1,7 @@
 """Maximum volume clustering with soft labels: confident responses on a graph."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,6 +9,7 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import Interval, StrOptions, one_blas_thread
+from separatrix._typing import Array, ArrayLike
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import GraphClustering, similarities_of
 from separatrix.estimators.parameters import GRAPH, N_CLUSTERS, POSITIVE, UPDATES
@@ -33,7 +35,12 @@ from separatrix.solvers.responses import (
     starts_near_second,
 )
 from separatrix.solvers.volume_sqp import solve_sqp
-from separatrix.stability import clustering_error_bound, finite_sample_stability
+from separatrix.stability import (
+    ErrorBound,
+    Stability,
+    clustering_error_bound,
+    finite_sample_stability,
+)
 
 __all__ = ["MaximumVolumeClustering", "limit_matrix", "solve_sphere"]
 # Most updates on a coarse graph, where they cost little.
@@ -77,9 +84,10 @@ class MaximumVolumeClustering(GraphClustering):
         Weight of the regularisation. It weighs smoothness, the paper's gamma. "auto" is 2 sqrt(n)
         over the distance from the first to the ninth nontrivial eigenvalue of the matrix, ("auto",
         0.5) a quarter of that.
-    response_bound : float or None, default=0.0
-        Largest absolute sum of all responses, the paper's b, which keeps both clusters at work;
-        None leaves it free.
+    response_bound : float, "auto" or None, default="auto"
+        Largest absolute sum of all responses to two clusters, the paper's b, which keeps both at
+        work; None leaves it free, and "auto" is zero. Responses to more clusters at once have no
+        such sum: there a number asks for repeated splits, in each of which it holds.
     solver : {"sphere", "sqp"}, default="sphere"
         Algorithm that looks for the solution. "sphere" improves signs and responses in turn, each
         at best, so that the objective never rises; "sqp" is the paper's Algorithm 1 from the
@@ -88,8 +96,8 @@ class MaximumVolumeClustering(GraphClustering):
     multiway : {"auto", "orthogonal", "bisection"}, default="auto"
         How more than two clusters are told apart. By responses to all of them at once, in
         orthogonal columns ("orthogonal"), or by repeated splits in two, each time the one of the
-        smallest normalised cut ("bisection"). "auto" is orthogonal, except for `solver="sqp"`,
-        which can only bisect.
+        smallest normalised cut ("bisection"). "auto" is orthogonal, except for `solver="sqp"` and
+        for a number as `response_bound`, which are about two clusters.
     n_combinations : int, default=30
         Random combinations of the nine first eigenvectors that are starts, beside these
         themselves. The best objective is kept.
@@ -130,7 +138,7 @@ class MaximumVolumeClustering(GraphClustering):
         Iterations, the length of `history_`.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -147,6 +155,16 @@ class MaximumVolumeClustering(GraphClustering):
 
     Beyond 5,000 samples an update that gains no more than `tol` of the objective ends the loop,
     too.
+
+    The defaults depart from the paper. Its Algorithm 1 is ``solver="sqp"``, and its settings are
+    ``reg=0.01``, ``response_bound=1 / n`` and starts by the eigenvectors next to the second; here
+    the problem of Algorithm 1, (4) with the balance of (5), is solved by other updates, from more
+    starts, with a `reg` that follows the graph and responses that sum to zero. The paper has two
+    clusters only.
+
+    The order of the rows does not matter, but for rounding: where two starts are equally good, or
+    eigenvalues of the matrix are equal, as in graphs that are symmetric or in many parts, other
+    clusters of the same objective may be found.
 
     References
     ----------
@@ -165,13 +183,17 @@ class MaximumVolumeClustering(GraphClustering):
     False
     """
 
+    response_: Array
+    affinity_matrix_: Any
+    reg_: float
+
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **GRAPH,
         **UPDATES,
         "matrix": [StrOptions({*MATRICES, "precomputed"})],
         "reg": [StrOptions({"auto"}), *POSITIVE, tuple],
-        "response_bound": [Interval(Real, 0, None, closed="left"), None],
+        "response_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), None],
         "solver": [StrOptions({"sphere", "sqp"})],
         "multiway": [StrOptions({"auto", "orthogonal", "bisection"})],
         "n_combinations": [Interval(Integral, 0, None, closed="left")],
@@ -188,7 +210,7 @@ class MaximumVolumeClustering(GraphClustering):
         gamma=("mean", 0.5),
         neighbors="exact",
         reg="auto",
-        response_bound=0.0,
+        response_bound="auto",
         solver="sphere",
         multiway="auto",
         n_combinations=30,
@@ -214,11 +236,12 @@ class MaximumVolumeClustering(GraphClustering):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def stability(self):
+    def stability(self) -> Stability:
         """Whether the graph leaves the partition into two clusters undecided.
 
-        Section 5 of the paper: samples without a similar one, equal eigenvalues, and, up to 60
-        samples, mirror symmetries of the graph under which another partition is just as good.
+        Section 5 of the paper: samples without a similar one, equal eigenvalues, SI-symmetry up to
+        12 samples and, up to 60, mirror symmetries of the graph under which another partition is
+        just as good.
 
         Returns
         -------
@@ -228,7 +251,9 @@ class MaximumVolumeClustering(GraphClustering):
         rule = self._two_sided("stability")
         return finite_sample_stability(rule.form.Q, rule.h)
 
-    def error_bound(self, y_known, known, *, delta=0.05, margin=1.0):
+    def error_bound(
+        self, y_known: ArrayLike, known: ArrayLike, *, delta: float = 0.05, margin: float = 1.0
+    ) -> ErrorBound:
         """Bound on the distance to the true partition, from some labels: Theorem 19 of the paper.
 
         Parameters
@@ -293,14 +318,26 @@ class MaximumVolumeClustering(GraphClustering):
         return GraphProblem.of(graph, self.matrix)
 
     def _resolved_multiway(self):
+        bounded = self.response_bound not in ("auto", None)
         if self.multiway == "auto":
-            return "bisection" if self.solver == "sqp" else "orthogonal"
-        if self.n_clusters > 2 and self.solver == "sqp" and self.multiway == "orthogonal":
-            raise ValueError(
-                "solver='sqp' finds two clusters; use multiway='bisection' for n_clusters="
-                f"{self.n_clusters}."
-            )
+            return "bisection" if self.solver == "sqp" or bounded else "orthogonal"
+        if self.n_clusters > 2 and self.multiway == "orthogonal":
+            if self.solver == "sqp":
+                raise ValueError(
+                    "solver='sqp' finds two clusters; use multiway='bisection' for n_clusters="
+                    f"{self.n_clusters}."
+                )
+            if bounded:
+                raise ValueError(
+                    f"response_bound={self.response_bound!r} bounds the responses to two "
+                    "clusters; use multiway='bisection', which keeps it in each split, or "
+                    f"response_bound='auto' for n_clusters={self.n_clusters}."
+                )
         return self.multiway
+
+    @property
+    def _resolved_bound(self):
+        return 0.0 if self.response_bound == "auto" else self.response_bound
 
     def _solve(self, problem, progress, rng):
         small = problem.form.n_nodes <= ONE_THREAD_ROWS
@@ -311,9 +348,10 @@ class MaximumVolumeClustering(GraphClustering):
         if self.n_clusters == 2:
             return self._split(problem, progress, rng)
         if self._resolved_multiway() == "bisection":
+            seed = rng.randint(2**31 - 1)  # of every split, in whatever order they come
             return bisect(
                 problem,
-                lambda part, task: self._split(part, task, rng),
+                lambda part, task: self._split(part, task, np.random.RandomState(seed)),
                 self.n_clusters,
                 progress=progress,
                 rng=rng,
@@ -338,7 +376,7 @@ class MaximumVolumeClustering(GraphClustering):
     def _split(self, problem, progress, rng):
         """Two clusters of the samples of a problem."""
         form = problem.form
-        responder = responder_of(form, self.response_bound, dense=self.solver == "sqp")
+        responder = responder_of(form, self._resolved_bound, dense=self.solver == "sqp")
         reg = self._resolved_reg(responder)
         if self.solver == "sqp":
             return solve_sqp(

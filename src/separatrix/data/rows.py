@@ -5,12 +5,11 @@ Every pass over the data is a pure function of one chunk of rows, ``f(X_chunk, .
 scikit-learn dispatches to, or over the blocks of a dask array; the caller combines the partials.
 """
 
-import os
-
 import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import is_dask, like, namespace_of, to_numpy
+from separatrix.data.memory import physical_memory
 
 # Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
 # count: a product with a vector makes one number per row, and cutting it finer only makes the
@@ -174,14 +173,6 @@ def sample_rows(X, sample_weight, *, size, rng):
         drawn = np.searchsorted(cumulated, rng.uniform(0, cumulated[-1], size), side="right")
     drawn.sort()
     return rows_at(X, drawn), None
-
-
-def physical_memory():
-    """Bytes of memory that this machine has; infinite where it does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # no such names on this system
-        return np.inf
 
 
 def check_fits_memory(n_samples, *, remedy, n_matrices=2):

@@ -3,7 +3,7 @@
 import warnings
 from abc import ABCMeta, abstractmethod
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import (
+    DOC_LINK,
     check_same_namespace,
     fit_context,
     is_dask,
@@ -22,6 +23,7 @@ from separatrix._sklearn import (
     refuse_dask,
     to_numpy,
 )
+from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.distinct import few_distinct_rows
 from separatrix.data.gate import FLOATS, check_samples, check_weights
 from separatrix.data.rows import beside, map_rows, rows_at
@@ -40,6 +42,7 @@ from separatrix.result import (
 )
 from separatrix.similarity.kernels import Kernel, resolved_gamma
 
+Clusterer = TypeVar("Clusterer", bound="BaseClustering")
 # What random_state=None stands for: the same data give the same clusters each time.
 DEFAULT_SEED = 0
 
@@ -107,9 +110,21 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
     criterion and no model.
     """
 
+    labels_: Array
+    objective_: float
+    history_: list[float]
+    n_iter_: int
+    n_features_in_: int
+    feature_names_in_: Array
+    _doc_link_module, _doc_link_template = "separatrix", DOC_LINK
+
     n_clusters: int
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
+
+    @abstractmethod
+    def _validate_X(self, X, *, reset) -> Any:
+        """Samples as solvers and models take them; `reset` where they are those of a fit."""
 
     @abstractmethod
     def _problem(self, X, sample_weight, links, progress, rng) -> Problem:
@@ -176,7 +191,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             final = Labelling(labels, self.n_clusters, sample_weight)
-            if not keeps and (np.diff(final.weights) > 0).any():  # and may lose a cluster
+            # it may lose a cluster, and a solver may have the samples in another order
+            if not keeps and (final.order != np.arange(self.n_clusters)).any():
                 rule, order = rule.renumbered(final.order), order[final.order]
                 labels = problem.labels_of(rule)
             own = self._attributes(problem, result, order)
@@ -272,37 +288,153 @@ def best_of_starts(solve, n_init, *, progress, max_subtasks, largest=False):
     return max(results, key=lambda r: (r.status is not Status.DEGENERATE, sign * r.objective))
 
 
+# --- what fit takes -----------------------------------------------------------------------------
+
+
+def _links(estimator, X, *given):
+    """Links between the samples; None if there are none."""
+    return None if all(one is None for one in given) else links_of(X, estimator.n_clusters, *given)
+
+
+@fit_context(prefer_skip_nested_validation=True)
+def fit_without_weights(self: Clusterer, X: Samples, y: Any = None) -> Clusterer:
+    """Find the clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples; the kernel matrix, or the similarities, where these are precomputed.
+    y : None
+        Ignored.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    with kept_on_failure(self):
+        return self._fit(self._validate_X(X, reset=True))
+
+
+@fit_context(prefer_skip_nested_validation=True)
+def fit_with_weights(
+    self: Clusterer, X: Samples, y: Any = None, sample_weight: Weights = None
+) -> Clusterer:
+    """Find the clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples; the kernel matrix where that is precomputed.
+    y : None
+        Ignored.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    with kept_on_failure(self):
+        X = self._validate_X(X, reset=True)
+        return self._fit(X, check_weights(X, sample_weight))
+
+
+@fit_context(prefer_skip_nested_validation=True)
+def fit_with_links(
+    self: Clusterer,
+    X: Samples,
+    y: Any = None,
+    *,
+    must_link: ArrayLike = None,
+    cannot_link: ArrayLike = None,
+    known_labels: ArrayLike = None,
+) -> Clusterer:
+    """Find the clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples; the kernel matrix where that is precomputed.
+    y : None
+        Ignored.
+    must_link : array-like of int, default=None
+        Samples that belong together: pairs of row indices, or one id per sample, equal ids
+        linked and -1 for none, which is the form that cross-validation can slice.
+    cannot_link : array-like of int, default=None
+        Samples to keep apart, in either form.
+    known_labels : array-like of int of shape (n_samples,), default=None
+        Known clusters of samples, -1 where unknown: those of equal labels are kept together
+        and those of different labels apart, whatever the numbers of their clusters.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    with kept_on_failure(self):
+        X = self._validate_X(X, reset=True)
+        links = _links(self, X, must_link, cannot_link, known_labels)
+        return self._fit(X, links=links)
+
+
+@fit_context(prefer_skip_nested_validation=True)
+def fit_with_weights_and_links(
+    self: Clusterer,
+    X: Samples,
+    y: Any = None,
+    sample_weight: Weights = None,
+    *,
+    must_link: ArrayLike = None,
+    cannot_link: ArrayLike = None,
+    known_labels: ArrayLike = None,
+) -> Clusterer:
+    """Find the clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples; the kernel matrix where that is precomputed.
+    y : None
+        Ignored.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+    must_link : array-like of int, default=None
+        Samples that belong together: pairs of row indices, or one id per sample, equal ids
+        linked and -1 for none, which is the form that cross-validation can slice.
+    cannot_link : array-like of int, default=None
+        Samples to keep apart, in either form.
+    known_labels : array-like of int of shape (n_samples,), default=None
+        Known clusters of samples, -1 where unknown: those of equal labels are kept together
+        and those of different labels apart, whatever the numbers of their clusters.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    with kept_on_failure(self):
+        X = self._validate_X(X, reset=True)
+        links = _links(self, X, must_link, cannot_link, known_labels)
+        return self._fit(X, check_weights(X, sample_weight), links)
+
+
 # --- clusterers by boundaries -------------------------------------------------------------------
 
 
 class BoundaryClustering(BaseClustering):
     """Clustering whose model is a set of boundaries in the space of features."""
 
+    coef_: Array
+    intercept_: Array
+    boundary_sides_: Array
+
     _model: Boundaries
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
-        """Find the clusters.
+    fit = fit_with_weights
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            Samples; the kernel matrix where that is precomputed.
-        y : None
-            Ignored.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with kept_on_failure(self):
-            X = self._validate_X(X, reset=True)
-            return self._fit(X, check_weights(X, sample_weight))
-
-    def predict(self, X):
+    def predict(self, X: Samples) -> Array:
         """Cluster of each sample: the side of the boundaries it lies on.
 
         Parameters
@@ -318,7 +450,7 @@ class BoundaryClustering(BaseClustering):
         X = self._validate_new(X, "predict")
         return self._model.labels_of_rows(X)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Samples) -> Array:
         """Signed scores of samples: how far inside each cluster they lie.
 
         With a boundary around each cluster, a score is the value of that boundary,
@@ -366,109 +498,19 @@ class BoundaryClustering(BaseClustering):
         return Kernel.of(self).describe(super().__sklearn_tags__())
 
 
-# --- what fit takes -----------------------------------------------------------------------------
-
-
-def _links(estimator, X, *given):
-    """Links between the samples; None if there are none."""
-    return None if all(one is None for one in given) else links_of(X, estimator.n_clusters, *given)
-
-
-@fit_context(prefer_skip_nested_validation=True)
-def fit_without_weights(self, X, y=None):
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Samples; the kernel matrix, or the similarities, where these are precomputed.
-    y : None
-        Ignored.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
-    with kept_on_failure(self):
-        return self._fit(self._validate_X(X, reset=True))
-
-
-@fit_context(prefer_skip_nested_validation=True)
-def fit_with_links(self, X, y=None, *, must_link=None, cannot_link=None, known_labels=None):
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-        Samples; the kernel matrix where that is precomputed.
-    y : None
-        Ignored.
-    must_link : array-like of int, default=None
-        Samples that belong together: pairs of row indices, or one id per sample, equal ids
-        linked and -1 for none, which is the form that cross-validation can slice.
-    cannot_link : array-like of int, default=None
-        Samples to keep apart, in either form.
-    known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown: those of equal labels are kept together
-        and those of different labels apart, whatever the numbers of their clusters.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
-    with kept_on_failure(self):
-        X = self._validate_X(X, reset=True)
-        links = _links(self, X, must_link, cannot_link, known_labels)
-        return self._fit(X, links=links)
-
-
-@fit_context(prefer_skip_nested_validation=True)
-def fit_with_weights_and_links(
-    self, X, y=None, sample_weight=None, *, must_link=None, cannot_link=None, known_labels=None
-):
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-        Samples; the kernel matrix where that is precomputed.
-    y : None
-        Ignored.
-    sample_weight : float or array-like of shape (n_samples,), default=None
-        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-    must_link : array-like of int, default=None
-        Samples that belong together: pairs of row indices, or one id per sample, equal ids
-        linked and -1 for none, which is the form that cross-validation can slice.
-    cannot_link : array-like of int, default=None
-        Samples to keep apart, in either form.
-    known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown: those of equal labels are kept together
-        and those of different labels apart, whatever the numbers of their clusters.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
-    with kept_on_failure(self):
-        X = self._validate_X(X, reset=True)
-        links = _links(self, X, must_link, cannot_link, known_labels)
-        return self._fit(X, check_weights(X, sample_weight), links)
-
-
 # --- clusterers on graphs -----------------------------------------------------------------------
 
 
 class GraphClustering(BaseClustering):
     """Clustering whose model gives responses to samples by their similarities to others."""
 
+    gamma_: float
+
     _model: Any  # a GraphModel, in most
 
     fit = fit_without_weights
 
-    def predict(self, X):
+    def predict(self, X: Samples) -> Array:
         """Cluster of each sample: the sign of its response, or the largest of several.
 
         Parameters
@@ -484,7 +526,7 @@ class GraphClustering(BaseClustering):
         """
         return decoded(self.decision_function(X))
 
-    def decision_function(self, X):
+    def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
 
         A sample that equals one of the training data has its response. The response of any other

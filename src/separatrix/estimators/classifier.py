@@ -6,7 +6,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import check_same_namespace, is_dask, namespace_of, to_numpy
+from separatrix._sklearn import DOC_LINK, check_same_namespace, is_dask, namespace_of, to_numpy
+from separatrix._typing import Array, Samples
 from separatrix.data.gate import check_labels, check_length, check_samples, naming
 from separatrix.models.boundaries import Boundaries
 from separatrix.similarity.kernels import Kernel
@@ -15,10 +16,18 @@ from separatrix.similarity.kernels import Kernel
 class BoundaryClassifier(ClassifierMixin, BaseEstimator):
     """Prediction of classes by boundaries."""
 
+    coef_: Array
+    intercept_: Array
+    boundary_sides_: Array
+    gamma_: float
+    n_features_in_: int
+    feature_names_in_: Array
+
     _model: Boundaries
     classes_: np.ndarray
+    _doc_link_module, _doc_link_template = "separatrix", DOC_LINK
 
-    def decision_function(self, X):
+    def decision_function(self, X: Samples) -> Array:
         """Signed scores of samples: how far inside each class they lie.
 
         Parameters
@@ -35,7 +44,7 @@ class BoundaryClassifier(ClassifierMixin, BaseEstimator):
         X = self._validate_new(X, "decision_function")
         return self._model.scores_of_rows(X)
 
-    def predict(self, X):
+    def predict(self, X: Samples) -> Array:
         """Class of each sample.
 
         Parameters

@@ -1,14 +1,15 @@
 """Clustering by the saddle point over generated labellings."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from separatrix._sklearn import Interval, StrOptions, one_blas_thread
+from separatrix._sklearn import Interval, StrOptions, like, one_blas_thread, to_numpy
+from separatrix._typing import Array
 from separatrix.estimators.base import BoundaryClustering, fit_with_links
 from separatrix.estimators.parameters import (
     BALANCE,
@@ -26,10 +27,14 @@ from separatrix.result import SolverResult, Status
 from separatrix.similarity.kernels import Kernel, constant_to_kernel
 from separatrix.solvers.label_mixtures import (
     Band,
+    Generated,
+    Machine,
     alternate,
+    best_labelling,
     consensus,
     find_saddle,
     generate,
+    objective_of,
     signs_of,
     vote,
 )
@@ -37,6 +42,10 @@ from separatrix.solvers.margin_distribution import FeatureSpace, KernelSpace
 
 # Samples up to which threads of BLAS only wait for each other.
 ONE_THREAD_ROWS = 1_000
+# Gaps, relative to the objective, that are a matter of rounding.
+ROUNDING = 1e-9
+# Share of the least margin that costs nothing, from which on a margin nearly has it.
+NEARLY = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +74,47 @@ class LabelMixtureProblem(SearchProblem):
         return Band(links, self.band.balance)
 
 
+@dataclass(frozen=True)
+class LabelMixture:
+    """What was found beside the labels.
+
+    Attributes
+    ----------
+    generated : Generated
+        The labellings and their weights.
+    machine : Machine
+        What labels are fitted with.
+    margins : ndarray of shape (n_machines, n_rows)
+        Margins of the searched samples in the machines of their labels.
+    """
+
+    generated: Generated
+    machine: Machine
+    margins: np.ndarray
+
+    @property
+    def is_one_sided(self):
+        """Whether margins in excess are to cost something, but all fall short, and not by little.
+
+        Some always fall short: without them the normal would be zero. Where groups are tight and
+        far apart all may do so by a little, which is as even as margins can be.
+        """
+        low, high = 1 - self.machine.theta, 1 + self.machine.theta
+        none_in_excess = self.margins.max() <= high * (1 + ROUNDING)
+        return self.machine.nu > 0 and none_in_excess and self.margins.min() < NEARLY * low
+
+
 class LabelMixtureClustering(BoundaryClustering):
     """Clustering by a convex mix of labellings that machines are fitted to."""
+
+    lower_bound_: float
+    gap_: float
+    violation_: float
+    labellings_: Array
+    labelling_weights_: Array
+    sample_indices_: Array
+    gamma_: float
+    C_: float
 
     C: Any
     balance: float
@@ -88,7 +136,7 @@ class LabelMixtureClustering(BoundaryClustering):
         "max_rounds": COUNT,
     }
 
-    fit = fit_with_links
+    fit = fit_with_links  # type: ignore[assignment]
 
     @abstractmethod
     def _machine(self, strength):
@@ -108,6 +156,7 @@ class LabelMixtureClustering(BoundaryClustering):
         K = kernel.matrix(fields["rows"], remedy=REMEDY)
         if np.ptp(K) <= 1e-12 * np.abs(K).max():
             raise constant_to_kernel()
+        links = fields["links"]
         among_all = Links.of(X.shape[0], self.n_clusters) if links is None else links
         return LabelMixtureProblem(
             **fields,
@@ -116,8 +165,14 @@ class LabelMixtureClustering(BoundaryClustering):
             band=Band(among_all, self.balance),
         )
 
-    def _resolved_C(self, problem):
-        return 1 / problem.X.shape[0] if self.C == "scale" else float(self.C)
+    def _strength(self, problem):
+        """Weight of the mean loss."""
+        n_samples = problem.X.shape[0]
+        return self._scale(problem) if self.C == "scale" else float(self.C) * n_samples
+
+    def _scale(self, problem):
+        """Weight of the mean loss that C="scale" stands for."""
+        return 1.0
 
     def _n_tasks(self):
         return self.max_rounds
@@ -127,7 +182,7 @@ class LabelMixtureClustering(BoundaryClustering):
         return (one_blas_thread(solve_label_mixture) if small else solve_label_mixture)(
             problem,
             # a sample of the data bears the same weight as all
-            self._machine(self._resolved_C(problem) * problem.X.shape[0]),
+            self._machine(self._strength(problem)),
             find_weights=self._saddle_solver(rng),
             readout=self.readout,
             max_labellings=self.max_labellings,
@@ -138,16 +193,17 @@ class LabelMixtureClustering(BoundaryClustering):
         )
 
     def _attributes(self, problem, result, order):
-        generated = result.details
+        generated = result.details.generated
         saddle, numbers = generated.saddle, np.argsort(order)
+        columns = problem.as_given_columns
         return {
-            "C_": self._resolved_C(problem),
+            "C_": self._strength(problem) / problem.X.shape[0],
             "gap_": float(saddle.gap),
             "violation_": generated.violation,
             "lower_bound_": float(saddle.objective * (1 - saddle.gap)),
-            "labellings_": numbers[np.array(generated.candidates.labels)],
+            "labellings_": numbers[np.array(generated.candidates.labels)[:, columns]],
             "labelling_weights_": saddle.weights,
-            "sample_indices_": problem.sample_indices,
+            "sample_indices_": problem.given_indices,
         }
 
     def _attributes_without_solution(self):
@@ -194,7 +250,7 @@ def solve_label_mixture(
     Returns
     -------
     result : SolverResult
-        With what was generated as its details.
+        With a `LabelMixture` as its details.
     """
     band = problem.searched_band
     # 1) labellings, and their weights at the saddle point
@@ -209,53 +265,68 @@ def solve_label_mixture(
         iterations=iterations,
         rng=rng,
     )
-    # 2) one labelling of the searched samples, with machines that agree with it
-    labels = read_out(problem.K, machine, band, generated, readout)
-    labels, machines = alternate(KernelSpace(problem.K), labels, machine, band)
+    # 2) one labelling of the searched samples, and its machines
+    space, n_clusters = KernelSpace(problem.K), band.n_clusters
+    labels = read_out(space, machine, band, generated, readout)
+    if readout == "vote":  # the paper's own labels stay as they are
+        machines = machine.fit_labels(space, labels, n_clusters)
+    else:
+        labels, machines = alternate(space, labels, machine, band)
     # 3) the clusters of all samples
-    signs = signs_of(labels, band.n_clusters)
-    least, most = problem.band.sizes
     boundaries, labelling = problem.sized(
         problem.classifiers(
             np.column_stack([found.coef for found in machines]),
-            partial(weights_of_features, machine=machine, signs=signs),
+            partial(weights_of_features, machine=machine, labels=labels, n_clusters=n_clusters),
         ),
-        least,
-        most,
+        *problem.band.sizes,
     )
-    sizes, status = labelling.weights, Status.CONVERGED
-    if iterations.stopped:
-        status = Status.STOPPED
-    elif labelling.empty.any():
-        status = Status.DEGENERATE
-    elif (sizes < least).any() or (sizes > most).any():
-        status = Status.UNBALANCED
+    keeps_vote = readout == "vote" and problem.drawn is None
+    if keeps_vote:
+        labelling = replace(labelling, labels=like(labels.astype(np.int32), labelling.labels))
+    # 4) the objective of these clusters, where they are not those that the machines were made for
+    final = to_numpy(labelling.labels)[problem.sample_indices]
+    if not np.array_equal(final, labels):
+        starts = [found.coef for found in machines]
+        machines = machine.fit_labels(space, final, n_clusters, starts)
+    scores = np.array([found.scores for found in machines])
+    mixture = LabelMixture(generated, machine, signs_of(final, n_clusters) * scores)
+    ended = status_of(labelling, problem.band.sizes, mixture, gap_tol)
     return SolverResult(
-        labelling,
+        replace(labelling, labels=problem.as_given(labelling.labels)),
         boundaries,
-        objective=float(sum(found.objective for found in machines)),
+        objective=objective_of(machines),
         history=iterations.history,
-        status=status,
-        details=generated,
-        keeps_labels=problem.keeps_labels,
+        status=Status.STOPPED if iterations.stopped else ended,
+        details=mixture,
+        keeps_labels=problem.keeps_labels or keeps_vote,
     )
 
 
-def read_out(K, machine, band, generated, readout):
+def read_out(space, machine, band, generated, readout):
     """One labelling from many."""
-    labels, weights = generated.candidates.labels, generated.saddle.weights
+    labels, saddle, n_clusters = generated.candidates.labels, generated.saddle, band.n_clusters
     if readout == "best":
-        space = KernelSpace(K)
-        objectives = [
-            sum(machine.fit(space, y).objective for y in signs_of(one, band.n_clusters))
-            for one in labels
-        ]
-        return labels[int(np.argmin(objectives))]
+        return best_labelling(space, machine, labels, saddle, n_clusters)
     rule = vote if readout == "vote" else consensus
-    return band.nearest(rule(labels, weights, band.n_clusters))
+    return band.nearest(rule(labels, saddle.weights, n_clusters))
 
 
-def weights_of_features(Z, *, machine, signs):
-    """Weights of features in machines of signs."""
-    space = FeatureSpace(Z)
-    return np.column_stack([machine.fit(space, y).coef for y in signs])
+def status_of(labelling, sizes, mixture, gap_tol):
+    """How a search ended: the first thing that a user should know of."""
+    least, most = sizes
+    generated, tol = mixture.generated, max(gap_tol, ROUNDING)
+    if labelling.empty.any():
+        return Status.DEGENERATE
+    if (labelling.weights < least).any() or (labelling.weights > most).any():
+        return Status.UNBALANCED
+    if generated.saddle.gap > tol:
+        return Status.MIX_LEFT
+    if generated.violation > tol:
+        return Status.LABELLINGS_LEFT
+    return Status.NO_EXCESS if mixture.is_one_sided else Status.CONVERGED
+
+
+def weights_of_features(Z, *, machine, labels, n_clusters):
+    """Weights of features in the machines of labels."""
+    machines = machine.fit_labels(FeatureSpace(Z), labels, n_clusters)
+    return np.column_stack([found.coef for found in machines])

@@ -4,11 +4,10 @@ import warnings
 from abc import abstractmethod
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix._sklearn import is_dask
-from separatrix.data.rows import physical_memory
+from separatrix._sklearn import is_dask, namespace_of
+from separatrix.data.memory import physical_memory
 from separatrix.estimators.base import BoundaryClustering, best_of_starts
 from separatrix.estimators.parameters import INIT, N_CLUSTERS, RESTARTS
 from separatrix.models.starts import solve_from_start
@@ -80,7 +79,8 @@ def features_for_means(estimator, X, sample_weight, rng):
         X, sample_weight, n_components=n_components, rng=rng
     )
     if in_memory and kernel.has_unit_diagonal:
-        held = float(np.mean(np.einsum("ij,ij->i", features, features)))
+        xp, _ = namespace_of(features)
+        held = float(xp.sum(features * features)) / features.shape[0]
         if held < LEAST_HELD:
             warnings.warn(
                 f"n_components={n_components} features hold {held:.0%} of the kernel, so samples "

@@ -10,6 +10,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix._sklearn import is_dask, like, to_numpy
 from separatrix.data.distinct import DistinctRows
+from separatrix.data.ordering import canonical_order, reordered
 from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
 from separatrix.labels.sizes import balanced_offsets, without_ties
@@ -22,9 +23,39 @@ REMEDY = "use a smaller max_samples"
 
 def search_fields(estimator, X, links, rng):
     """Fields of a problem: all samples, and those that are searched exactly."""
+    kernel = Kernel.of(estimator)
+    order = search_order(X, kernel, estimator.max_samples)
+    X, links = ordered_samples(X, links, kernel, order)
     rows, drawn = searched_rows(estimator, X, rng)
-    n_components = estimator.n_components
-    return {"X": X, "rows": rows, "drawn": drawn, "n_components": n_components, "links": links}
+    return {
+        "X": X,
+        "order": order,
+        "rows": rows,
+        "drawn": drawn,
+        "n_components": estimator.n_components,
+        "links": links,
+    }
+
+
+def search_order(X, kernel, max_samples):
+    """Order of the samples by their values, so that draws and ties do not depend on how they come.
+
+    Samples of a dask array that are too many to be searched stay as they come.
+    """
+    if is_dask(X) and X.shape[0] > max_samples:
+        return np.arange(X.shape[0])
+    # the columns of a kernel matrix are in the order of the samples too
+    return canonical_order(np.sort(to_numpy(X), axis=1) if kernel.is_precomputed else X)
+
+
+def ordered_samples(X, links, kernel, order):
+    """Samples, or their kernel matrix, and their links, in an order."""
+    if np.array_equal(order, np.arange(len(order))):
+        return X, links
+    X = X[order] if is_dask(X) else reordered(X, order)
+    if kernel.is_precomputed:
+        X = reordered(X.T, order).T
+    return X, None if links is None else links.restricted(order)
 
 
 def searched_rows(estimator, X, rng):
@@ -43,6 +74,8 @@ def searched_rows(estimator, X, rng):
                 f"{n_samples} samples only so many are searched."
             )
         drawn = np.sort(rng.permutation(n_samples)[:most])
+        if is_dask(X):  # whose samples are in the order in which they came
+            drawn = canonical_order(X)[drawn]
     rows = rows_at(X, drawn)
     if is_dask(X):  # other samples were checked at the door
         assert_all_finite(rows, input_name="X")
@@ -51,12 +84,14 @@ def searched_rows(estimator, X, rng):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchProblem:
-    """Samples, and the kernel matrix of those that are searched exactly.
+    """Samples in an order of their values, and those that are searched exactly.
 
     Attributes
     ----------
     X : {array, sparse matrix, dask array}
         All samples.
+    order : ndarray of int of shape (n_samples,)
+        Which of the samples that were given each one is.
     rows : ndarray or sparse matrix
         Those that are searched.
     drawn : ndarray of int or None
@@ -70,6 +105,7 @@ class SearchProblem:
     """
 
     X: Any
+    order: np.ndarray
     rows: Any
     drawn: Any
     kernel: Kernel
@@ -88,13 +124,31 @@ class SearchProblem:
             return self.links
         return self.links.restricted(self.drawn)
 
+    def as_given(self, values):
+        """Values of all samples, in the order in which these were given."""
+        return reordered(values, np.argsort(self.order))
+
+    @property
+    def as_given_columns(self):
+        """The searched samples in the order in which they were given."""
+        return np.argsort(self.order[self.sample_indices])
+
+    @property
+    def given_indices(self):
+        """Indices of the searched samples among those that were given."""
+        return self.order[self.sample_indices][self.as_given_columns]
+
     def completed(self, boundaries):
-        """Boundaries here take samples as users pass them."""
-        return boundaries
+        """Boundaries that take samples, or their kernel values, as users pass them."""
+        if not self.kernel.is_precomputed:
+            return boundaries
+        feature_map = boundaries.feature_map
+        landmarks = self.order[feature_map.landmarks]
+        return replace(boundaries, feature_map=replace(feature_map, landmarks=landmarks))
 
     def labels_of(self, boundaries):
-        """Clusters of all samples."""
-        return decoded(self._scores(boundaries))
+        """Clusters of all samples, in the order in which these were given."""
+        return self.as_given(decoded(self._scores(boundaries)))
 
     def classifiers(self, multipliers, weights_of):
         """One classifier for each cluster, or one for two.

@@ -9,6 +9,7 @@ import numpy as np
 
 from separatrix._sklearn import StrOptions, one_blas_thread, refuse_dask, to_numpy
 from separatrix.data.gate import check_samples
+from separatrix.data.places import order_of_places
 from separatrix.data.rows import map_rows
 from separatrix.estimators.base import BoundaryClustering, fit_without_weights
 from separatrix.estimators.parameters import CERTIFIED, COUNT, KERNEL, N_CLUSTERS, POSITIVE
@@ -30,6 +31,9 @@ from separatrix.solvers.label_programs import best_labelling, check_size, status
 class SemidefiniteClustering(BoundaryClustering):
     """From samples to clusters by a program over a kernel matrix: what the estimators share."""
 
+    gap_: float
+    gamma_: float
+
     C: float
     n_roundings: int
     max_steps: int
@@ -43,7 +47,12 @@ class SemidefiniteClustering(BoundaryClustering):
         "n_roundings": COUNT,
     }
 
-    fit = fit_without_weights
+    fit = fit_without_weights  # type: ignore[assignment]
+
+    @property
+    def _has_triangles(self):
+        """Whether triangle constraints are asked for."""
+        return False
 
     @property
     @abstractmethod
@@ -73,11 +82,11 @@ class SemidefiniteClustering(BoundaryClustering):
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
-        check_size(X.shape[0])
+        check_size(X.shape[0], triangles=self._has_triangles)
         return KernelProblem.of(to_numpy(X), kernel)
 
     def _n_tasks(self):
-        return self.max_steps if self.n_clusters == 2 else None
+        return None if self.n_clusters > 2 or self._has_triangles else self.max_steps
 
     def _solve(self, problem, progress, rng):
         def split(part, task):
@@ -108,7 +117,7 @@ class SemidefiniteClustering(BoundaryClustering):
         multipliers, intercept, within = self._rule(K, response)
         boundaries = problem.boundary(multipliers, intercept)
         # 3) labels by the boundary
-        labelling = Labelling(problem.labels_of(boundaries), 2)
+        labelling = Labelling(problem.ordered_labels(boundaries), 2)
         status = status_of(relaxation, self.gap_tol)
         if len(np.unique(labelling.labels[problem.members])) < 2:
             status = Status.DEGENERATE
@@ -139,6 +148,9 @@ class SemidefiniteClustering(BoundaryClustering):
 class KernelProblem:
     """A kernel matrix and the samples of it that are to be split.
 
+    Samples are in an order of their places here, so that neither rounding nor what is drawn for
+    each of them depends on the order in which they came.
+
     Attributes
     ----------
     K : ndarray of shape (n_samples, n_samples)
@@ -152,6 +164,8 @@ class KernelProblem:
         What turned samples into these features.
     members : ndarray of shape (n_members,)
         Indices of the samples to be split.
+    order : ndarray of shape (n_samples,)
+        Rows that the samples were when they came.
     """
 
     K: np.ndarray
@@ -159,19 +173,24 @@ class KernelProblem:
     kernel: Kernel
     feature_map: Any
     members: np.ndarray
+    order: np.ndarray
     sample_weight = None
 
     @classmethod
     def of(cls, X, kernel):
         """Take the kernel of samples; refuse what no program can split."""
-        kernel = kernel.resolved(X)
-        feature_map = None if kernel.is_linear else kernel.at(X)
-        features = X if feature_map is None else feature_map(X)
-        K = centred_kernel(X) if kernel.is_linear else features
+        order = order_of_places(X, pairs=kernel.is_precomputed)
+        rows = X[order]
+        kernel = kernel.resolved(rows)
+        feature_map = None if kernel.is_linear else kernel.at(rows)
+        if feature_map is not None and kernel.is_precomputed:  # columns are still as they came
+            feature_map = replace(feature_map, landmarks=order)
+        features = rows if feature_map is None else feature_map(rows)
+        K = centred_kernel(rows) if kernel.is_linear else features
         K = np.asarray(K, dtype=np.float64)
-        kernel.check_positive(K, X)
+        kernel.check_positive(K, rows)
         members = np.arange(X.shape[0])
-        problem = cls(0.5 * (K + K.T), features, kernel, feature_map, members)
+        problem = cls(0.5 * (K + K.T), features, kernel, feature_map, members, order)
         if not problem.varies:
             raise constant_to_kernel()
         return problem
@@ -181,7 +200,11 @@ class KernelProblem:
         return replace(boundaries, feature_map=self.feature_map)
 
     def labels_of(self, boundaries):
-        """Clusters of all samples."""
+        """Clusters of all samples, as they came."""
+        return self.ordered_labels(boundaries)[np.argsort(self.order)]
+
+    def ordered_labels(self, boundaries):
+        """Clusters of all samples, in the order of their places."""
         return map_rows(boundaries.labels, self.X, width=boundaries.width)
 
     @cached_property
@@ -218,4 +241,4 @@ class KernelProblem:
     def joined(self, splits, n_clusters):
         """Boundaries of repeated splits, and the labelling that they make."""
         boundaries = Boundaries.of_splits(splits, n_clusters, self.X.shape[1])
-        return boundaries, Labelling(self.labels_of(boundaries), n_clusters)
+        return boundaries, Labelling(self.ordered_labels(boundaries), n_clusters)

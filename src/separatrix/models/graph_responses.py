@@ -258,7 +258,8 @@ class Tree:
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
-        return replace(self, order=np.asarray(order))
+        before = np.arange(self.n_clusters) if self.order is None else self.order
+        return replace(self, order=before[order])
 
     def to_new(self, similarities):
         """Scores of new samples, each compared with the samples of the splits it comes to."""

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from separatrix._sklearn import like, to_numpy
+from separatrix._sklearn import like, one_blas_thread, to_numpy
+from separatrix.data.distinct import DistinctRows
 from separatrix.data.gate import naming
+from separatrix.data.ordering import canonical_order
 from separatrix.data.rows import beside, map_rows, sample_rows, sample_size
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Progress, Status
@@ -170,8 +173,9 @@ def solve_from_start(
         The data; its `sampled(rng)` is the problem of the sampled rows alone.
     solve : callable
         ``solve(problem, start, progress)`` returns a SolverResult.
-    init : str or array-like of shape (n_samples,)
-        The start, as for `start_of`. Labels of all samples are taken as they are.
+    init : str, array-like of shape (n_samples,) or object
+        The start, as for `start_of`, or the rule that makes it. Labels of all samples are taken
+        as they are.
     n_clusters, restart, rng, n_init
         As for `start_of`.
     progress : Progress
@@ -186,9 +190,11 @@ def solve_from_start(
     """
 
     def find(part):
+        if hasattr(init, "labels"):
+            return init
         return start_of(init, part, n_clusters, restart=restart, rng=rng, n_init=n_init)
 
-    if isinstance(init, str) and problem.is_sampled:
+    if (isinstance(init, str) or hasattr(init, "labels")) and problem.is_sampled:
         part = problem.sampled(rng)
         rough = solve(part, find(part), Progress())
         if rough.status is not Status.DEGENERATE:
@@ -323,17 +329,46 @@ class _NearestRow:
 def spectral_start(rows, weights, n_clusters, rng):
     """Rule of the normalised cut of the rows' graph of Gaussian similarities.
 
-    The width of the similarities is the mean distance of two rows. Beyond 2,000 rows a sample of
-    them is cut, and the other rows join their nearest neighbour.
+    Two clusters are the signs of the second eigenvector; more are read off several. The width of
+    the similarities is the mean distance of two rows. Beyond 2,000 rows a sample of them is cut,
+    and the other rows join their nearest neighbour.
     """
     rows, weights = sample_rows(rows, weights, size=SPECTRAL_ROWS, rng=rng)
     if rows.shape[0] <= n_clusters:  # a cluster each: there is nothing to cut
         return kmeans_start(rows, weights, n_clusters)
     similarities = rbf_kernel(rows, gamma=distance_gamma(rows, weights))
+    if n_clusters == 2:
+        return _NearestRow(rows, second_eigenvector(similarities, weights) > 0)
     cut = SpectralClustering(
         n_clusters, affinity="precomputed", assign_labels="cluster_qr", random_state=rng
     )
     return _NearestRow(rows, cut.fit_predict(similarities))
+
+
+@one_blas_thread
+def second_eigenvector(similarities, weights=None):
+    """Eigenvector of the normalised similarities that the signs of which cut a graph in two.
+
+    A node of weight two is two equal ones.
+    """
+    weights = np.ones(len(similarities)) if weights is None else weights
+    roots = np.sqrt(weights / (similarities @ weights))
+    second = len(similarities) - 2
+    vectors = eigh(roots[:, None] * similarities * roots, subset_by_index=[second, second])[1]
+    return vectors[:, 0]
+
+
+def distinct_sample(rows, weights, *, size, rng):
+    """Distinct rows in an order of their content, with the summed weights of equal ones.
+
+    Of more than `size` so many are drawn. Neither the order nor the repetition of rows matters.
+    """
+    distinct = DistinctRows.of(rows)
+    weights = np.bincount(distinct.place, weights, len(distinct.first))
+    order = canonical_order(rows[distinct.first])
+    if len(order) > size:
+        order = order[np.sort(rng.permutation(len(order))[:size])]
+    return rows[distinct.first[order]], weights[order]
 
 
 def _padded(centers, n_clusters):

@@ -1,8 +1,11 @@
 """How far several clusterings of the same samples agree."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from separatrix._typing import Axes, Figure
 from separatrix.data.gate import check_labels, naming
 from separatrix.plots.canvas import axes_for, plain, require_matplotlib
 from separatrix.plots.colors import HEAT
@@ -45,12 +48,15 @@ class AgreementDisplay:
            [-0.5, -0.5,  1. ]])
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, agreement, names):
         self.agreement = in_memory(agreement)
         self.names = names
 
     @classmethod
-    def from_labels(cls, labels, *, ax=None, **kwargs):
+    def from_labels(cls, labels: dict[str, Any], *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the agreement between labels.
 
         Parameters
@@ -79,7 +85,7 @@ class AgreementDisplay:
         return cls(np.array(agreement), list(labels)).plot(ax, **kwargs)
 
     @classmethod
-    def from_comparison(cls, comparison, *, ax=None, **kwargs):
+    def from_comparison(cls, comparison: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the agreement between the candidates of a comparison.
 
         Parameters
@@ -98,7 +104,7 @@ class AgreementDisplay:
         """
         return cls(comparison.agreement, comparison.names).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the heat map.
 
         Parameters

@@ -1,7 +1,10 @@
 """The boundary between clusters, with the samples on either side."""
 
+from typing import Any, Self
+
 import numpy as np
 
+from separatrix._typing import Axes, Figure, Samples
 from separatrix.data.gate import check_numbers
 from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color, cluster_marker
@@ -49,6 +52,9 @@ class BoundaryDisplay:
     (2, 1)
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self, points, labels, *, grid=None, grid_scores=None, axis_names=("", ""), remark=""
     ):
@@ -60,7 +66,16 @@ class BoundaryDisplay:
         self.remark = remark
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, max_samples=1000, resolution=200, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Samples,
+        *,
+        max_samples: int = 1000,
+        resolution: int = 200,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the boundaries of a fitted clusterer.
 
         More than two features are projected: on the normal of the boundary (for a kernel, on the
@@ -94,7 +109,7 @@ class BoundaryDisplay:
         section = section_of(estimator, X, max_samples=max_samples, resolution=resolution)
         return cls(**section).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw regions, boundaries and samples.
 
         Parameters
@@ -110,7 +125,8 @@ class BoundaryDisplay:
             The display itself.
         """
         ax = axes_for(self, ax)
-        self.regions_, self.boundaries_ = [], []
+        self.regions_: list[Any] = []
+        self.boundaries_: list[Any] = []
         if self.grid_scores is not None:
             self._draw_regions(ax)
         self.points_ = [self._draw_cluster(ax, c, kwargs) for c in np.unique(self.labels)]

@@ -1,7 +1,10 @@
 """How large the clusters are, and how sure."""
 
+from typing import Any, Self
+
 import numpy as np
 
+from separatrix._typing import ArrayLike, Axes, Figure, Samples
 from separatrix.data.gate import check_values
 from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color
@@ -52,6 +55,9 @@ class ClusterSizesDisplay:
     'cluster 0: 100 (67%)'
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, confidence, labels, *, confidence_name="confidence"):
         self.confidence = confidence
         if confidence is not None:
@@ -60,7 +66,7 @@ class ClusterSizesDisplay:
         self.confidence_name = confidence_name
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, ax=None, **kwargs):
+    def from_estimator(cls, estimator: Any, X: Samples, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the clusters that a fitted clusterer finds among samples.
 
         The confidence is `confidence_` for the samples of `fit` if the clusterer has it. Otherwise
@@ -103,8 +109,14 @@ class ClusterSizesDisplay:
 
     @classmethod
     def from_predictions(
-        cls, labels, confidence=None, *, confidence_name="confidence", ax=None, **kwargs
-    ):
+        cls,
+        labels: ArrayLike,
+        confidence: ArrayLike = None,
+        *,
+        confidence_name: str = "confidence",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the clusters of labels.
 
         Parameters
@@ -127,7 +139,7 @@ class ClusterSizesDisplay:
         """
         return cls(confidence, labels, confidence_name=confidence_name).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the blocks, cluster 0 at the top.
 
         Parameters

@@ -1,9 +1,13 @@
 """How often samples are put together by several clusterings."""
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from separatrix._typing import ArrayLike, Axes, Figure
 from separatrix.data.gate import check_labels
 from separatrix.plots.canvas import axes_for, chosen_rows, counted, note, require_matplotlib
 from separatrix.plots.colors import HEAT
@@ -42,12 +46,22 @@ class CoassociationDisplay:
            [0. , 0.5, 1. ]])
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, coassociation, *, remark=""):
         self.coassociation = coassociation
         self.remark = remark
 
     @classmethod
-    def from_labels(cls, labels, *, max_samples=500, ax=None, **kwargs):
+    def from_labels(
+        cls,
+        labels: Sequence[ArrayLike],
+        *,
+        max_samples: int = 500,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the co-association matrix of labels.
 
         Parameters
@@ -76,7 +90,7 @@ class CoassociationDisplay:
         remarks = [f"{len(labels)} clusterings", counted(len(rows), sizes[0])]
         return cls(together, remark=", ".join(filter(None, remarks))).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the heat map.
 
         Parameters

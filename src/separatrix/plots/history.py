@@ -1,7 +1,10 @@
 """The objective from iteration to iteration."""
 
+from typing import Any, Self
+
 import numpy as np
 
+from separatrix._typing import Axes, Figure
 from separatrix.data.gate import check_values
 from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
 from separatrix.plots.colors import cluster_color
@@ -38,12 +41,17 @@ class HistoryDisplay:
     True
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, history, *, name=None):
         self.history = check_values(history, "history")
         self.name = name
 
     @classmethod
-    def from_estimator(cls, estimator, *, name=None, ax=None, **kwargs):
+    def from_estimator(
+        cls, estimator: Any, *, name: str | None = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Draw the history of a fitted clusterer.
 
         Parameters
@@ -72,7 +80,7 @@ class HistoryDisplay:
             )
         return cls(estimator.history_, name=name).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters

@@ -1,7 +1,10 @@
 """The segments of an image."""
 
+from typing import Any, Self
+
 import numpy as np
 
+from separatrix._typing import ArrayLike, Axes, Figure
 from separatrix.data.gate import check_numbers
 from separatrix.images import segment_image
 from separatrix.plots.canvas import axes_for, require_matplotlib
@@ -40,6 +43,9 @@ class LabelImageDisplay:
     ['0: 67%', '1: 33%']
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, labels, *, image=None):
         self.labels = cluster_numbers(labels)
         self.image = image
@@ -54,7 +60,15 @@ class LabelImageDisplay:
             )
 
     @classmethod
-    def from_image(cls, image, n_segments=2, *, estimator=None, ax=None, **kwargs):
+    def from_image(
+        cls,
+        image: ArrayLike,
+        n_segments: int = 2,
+        *,
+        estimator: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Segment an image by `segment_image` and draw the segments.
 
         Parameters
@@ -79,7 +93,7 @@ class LabelImageDisplay:
         labels = segment_image(image, n_segments, estimator=estimator)
         return cls(labels, image=image).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the picture and its legend.
 
         Parameters

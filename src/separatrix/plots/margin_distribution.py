@@ -1,7 +1,10 @@
 """How far the samples of each cluster lie from the boundary."""
 
+from typing import Any, Self
+
 import numpy as np
 
+from separatrix._typing import ArrayLike, Axes, Figure, Samples
 from separatrix.plots.canvas import axes_for, note, require, require_matplotlib, styled
 from separatrix.plots.colors import INK, cluster_color
 from separatrix.plots.scores import (
@@ -54,12 +57,23 @@ class MarginDistributionDisplay:
     True
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, margins, labels):
         self.margins = in_memory(margins)
         self.labels = checked_labels(labels, len(self.margins))
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, labels=None, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Samples,
+        *,
+        labels: ArrayLike = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the margins of samples under a fitted clusterer.
 
         Parameters
@@ -87,7 +101,14 @@ class MarginDistributionDisplay:
         return cls.from_predictions(cluster_scores(estimator, X), labels, ax=ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, scores, labels=None, *, ax=None, **kwargs):
+    def from_predictions(
+        cls,
+        scores: ArrayLike,
+        labels: ArrayLike = None,
+        *,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the margins that follow from scores.
 
         Parameters
@@ -112,7 +133,7 @@ class MarginDistributionDisplay:
         labels = scores.argmax(axis=1) if labels is None else labels
         return cls(margins_of(scores, labels), labels).plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the histograms.
 
         Parameters

@@ -1,9 +1,13 @@
 """A score of the clustering for each number of clusters."""
 
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import silhouette_score
 
+from separatrix._typing import ArrayLike, Axes, Figure
 from separatrix.data.gate import check_numbers, naming
 from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
 from separatrix.plots.colors import INK, MUTED, cluster_color
@@ -53,6 +57,9 @@ class SelectionCurveDisplay:
     3
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(
         self, n_clusters, scores, *, score_name="score", greater_is_better=True, plausible=()
     ):
@@ -65,15 +72,15 @@ class SelectionCurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: Any,
+        X: ArrayLike,
         *,
-        n_clusters=None,
-        score=None,
-        greater_is_better=True,
-        ax=None,
-        **kwargs,
-    ):
+        n_clusters: Iterable[int] | None = None,
+        score: Callable[..., Any] | None = None,
+        greater_is_better: bool = True,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Fit a clusterer for each number of clusters and draw the scores of its labels.
 
         If it chose its number itself, as `AutoClustering` does, its `selection_curve_` is drawn
@@ -115,7 +122,7 @@ class SelectionCurveDisplay:
         display = cls(numbers, scores, score_name=name, greater_is_better=greater_is_better)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters

@@ -1,8 +1,11 @@
 """The weights of a linear boundary."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from separatrix._typing import Axes, Figure, Samples
 from separatrix.data.gate import check_count, check_rows
 from separatrix.models.boundaries import one_vs_rest_code
 from separatrix.plots.canvas import (
@@ -57,6 +60,9 @@ class WeightsDisplay:
     4
     """
 
+    ax_: Axes
+    figure_: Figure
+
     def __init__(self, weights, names, *, sides=([0], [1]), max_features=20, weight_name="weight"):
         self.weights = weights
         self.names = names
@@ -65,7 +71,16 @@ class WeightsDisplay:
         self.weight_name = weight_name
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, boundary=0, max_features=20, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Samples = None,
+        *,
+        boundary: int = 0,
+        max_features: int = 20,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the weights of a fitted linear clusterer.
 
         Parameters
@@ -111,7 +126,7 @@ class WeightsDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the bars.
 
         Parameters

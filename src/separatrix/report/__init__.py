@@ -5,9 +5,13 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import separatrix
+from separatrix._typing import ArrayLike, Samples
 from separatrix.plots.colors import MUTED, cluster_color, cluster_marker
 from separatrix.report.evidence import NOISE
 from separatrix.report.markup import Markup, filled, join, markup, read, visible
@@ -18,8 +22,15 @@ __all__ = ["write_report"]
 
 
 def write_report(
-    estimator, X, path, *, feature_names=None, row_names=None, title=None, model_path=None
-):
+    estimator: Any,
+    X: Samples,
+    path: str | PathLike[str],
+    *,
+    feature_names: Sequence[str] | None = None,
+    row_names: ArrayLike = None,
+    title: str | None = None,
+    model_path: str | PathLike[str] | None = None,
+) -> Path:
     """Write a report on a clustering, or a comparison of several, as one HTML file.
 
     It tells in words and pictures how the rows were divided: a projection to explore, the sizes

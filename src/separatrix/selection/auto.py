@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -10,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, fit_context, one_thread
+from separatrix._sklearn import DOC_LINK, Interval, StrOptions, fit_context, one_thread
+from separatrix._typing import Array, ArrayLike
 from separatrix.data.frames import Frame
 from separatrix.data.gate import check_samples, computed
 from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
@@ -128,7 +130,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Indices of the samples that the search saw.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has them.
 
     See Also
@@ -159,6 +161,24 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     'strong: methods of different kinds find nearly the same clusters'
     """
 
+    labels_: Array
+    agreement_: float
+    spacing_: float
+    agreement_words_: str
+    confidence_: Array
+    boundary_: Extension
+    candidates_: Comparison
+    best_candidate_: str
+    best_candidate_labels_: Array
+    n_clusters_: int
+    selection_curve_: dict[int, float]
+    plausible_n_clusters_: list[int]
+    n_clusters_words_: str
+    sample_indices_: Array
+    n_features_in_: int
+    feature_names_in_: Array
+    _doc_link_module, _doc_link_template = "separatrix", DOC_LINK
+
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "tier": [StrOptions({"fast", "thorough"})],
@@ -186,7 +206,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Run the candidates and let them vote.
 
         Parameters
@@ -267,7 +287,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             self, computed(X), reset=reset, dtype=np.float64, sparse=False, scale_free=True
         )
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> Array:
         """Cluster of each sample, by the boundary between the clusters.
 
         Parameters
@@ -284,7 +304,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         X = self._validate_X(X, reset=False)
         return self.boundary_.labels(X)
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> Array:
         """Score samples by the boundary between the clusters.
 
         Parameters
@@ -303,7 +323,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         scores = self.boundary_.scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Estimate the probability of each cluster, as sure as held-back labels were predicted.
 
         Parameters

@@ -2,7 +2,9 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from separatrix._sklearn import one_thread
+from separatrix._typing import Array, ArrayLike, DataFrame, RandomState
 from separatrix.data.frames import Frame
 from separatrix.data.gate import check_count, check_rows, naming
 from separatrix.estimators.base import DEFAULT_SEED
@@ -60,6 +63,12 @@ def clusterer_of(estimator):
     return clusterer_of(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
 
 
+def family_of(candidate):
+    """Family of a candidate of the pool, or of a clusterer."""
+    is_ours = isinstance(candidate, Candidate)
+    return candidate.family if is_ours else type(clusterer_of(candidate)).__name__
+
+
 def named_candidates(estimators):
     """Families and clusterers by name, from a list or a dict of clusterers."""
     if hasattr(estimators, "fit"):
@@ -68,12 +77,10 @@ def named_candidates(estimators):
             "a list."
         )
     if isinstance(estimators, dict):
-        return {
-            str(name): (type(clusterer_of(one)).__name__, one) for name, one in estimators.items()
-        }
+        return {str(name): (family_of(one), one) for name, one in estimators.items()}
     named: dict[str, tuple[str, Any]] = {}
     for one in estimators:
-        family = type(clusterer_of(one)).__name__
+        family = family_of(one)
         same = sum(known == family for known, _ in named.values())
         named[family if not same else f"{family} {same + 1}"] = (family, one)
     return named
@@ -215,34 +222,34 @@ class Comparison:
     estimators: list = field(default_factory=list)
 
     @property
-    def best(self):
+    def best(self) -> str:
         """Name of the candidate of the most votes."""
         return self.names[self.best_index]
 
     @property
-    def best_index(self):
+    def best_index(self) -> int:
         """Number of the candidate of the most votes."""
         return int(self.order[0])
 
     @property
-    def order(self):
+    def order(self) -> Array:
         """Numbers of the candidates, the most votes first and those that failed last."""
         standing = np.where(self.failed, -1.0, self.votes)
         validity = np.nan_to_num(self.scores.get("validity", standing))
         return np.lexsort([-validity, -standing])
 
     @property
-    def failed(self):
+    def failed(self) -> Array:
         """Whether each candidate raised an error."""
         return have_failed(self.notes)
 
     @property
-    def n_clusters(self):
+    def n_clusters(self) -> Array:
         """Number of clusters that each candidate found."""
         return np.array([len(np.unique(labels)) for labels in self.labels])
 
     @property
-    def agreement_words(self):
+    def agreement_words(self) -> str:
         """What the agreement across families, and the gap of the best candidate, mean."""
         best = self.best_index
         return agreement_words(
@@ -252,36 +259,52 @@ class Comparison:
         )
 
     @property
-    def apart(self):
+    def apart(self) -> Array:
         """Whether the clusters of each candidate are usable and their gap is above one."""
         return lie_apart(self.scores["gap"], self.usable)
 
     @property
-    def family_agreement(self):
+    def family_agreement(self) -> float:
         """Mean agreement of usable candidates from different families."""
         used = np.flatnonzero(self.usable)
         families = [self.families[i] for i in used]
         return agreement_between_families(self.agreement[np.ix_(used, used)], families)
 
+    def _cells(self):
+        """Texts of the table, the header first."""
+        rows, n_clusters = [["", "vote", "k", *self.scores, "sec.", "remark"]], self.n_clusters
+        for i in self.order:
+            scores = [f"{column[i]:.3f}" for column in self.scores.values()]
+            remark = ("" if self.usable[i] else "not used; ") + self.notes[i]
+            vote, seconds = f"{self.votes[i]:.2f}", f"{self.seconds[i]:.2f}"
+            rows.append([self.names[i], vote, str(n_clusters[i]), *scores, seconds, remark[:60]])
+        return rows
+
+    def _summary(self):
+        return f"agreement across families {self.family_agreement:.2f}, {self.agreement_words}"
+
     def __str__(self):
         width = max(len(name) for name in self.names)
-        header = f"{'':{width}}  vote   k" + "".join(f"{name:>11}" for name in self.scores)
-        lines, n_clusters = [header + "  sec.  remark"], self.n_clusters
-        for i in self.order:
-            scores = "".join(f"{column[i]:11.3f}" for column in self.scores.values())
-            remark = ("" if self.usable[i] else "not used; ") + self.notes[i]
-            lines.append(
-                f"{self.names[i]:{width}}  {self.votes[i]:4.2f} {n_clusters[i]:3}{scores} "
-                f"{self.seconds[i]:5.2f}  {remark[:60]}".rstrip()
-            )
-        lines.append(
-            f"agreement across families {self.family_agreement:.2f}, {self.agreement_words}"
-        )
-        return "\n".join(lines)
+        lines = []
+        for name, vote, k, *scores, seconds, remark in self._cells():
+            middle = "".join(f"{score:>11}" for score in scores)
+            lines.append(f"{name:{width}}{vote:>6}{k:>4}{middle}{seconds:>6}  {remark}".rstrip())
+        return "\n".join([*lines, self._summary()])
 
     __repr__ = __str__
 
-    def to_dataframe(self):
+    def _repr_html_(self):
+        """The same table, for notebooks."""
+        header, *rows = [[escape(text) for text in row] for row in self._cells()]
+        head = "".join(f"<th>{text}</th>" for text in header)
+        body = "".join(
+            f"<tr><th>{row[0]}</th>{''.join(f'<td>{text}</td>' for text in row[1:])}</tr>"
+            for row in rows
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{table}<p>{escape(self._summary())}</p>"
+
+    def to_dataframe(self) -> DataFrame:
         """Table of the candidates, the best first.
 
         Returns
@@ -301,8 +324,14 @@ class Comparison:
 
 
 def compare_clusterings(
-    X, estimators=None, *, n_clusters=None, n_jobs=None, random_state=None, on_candidate=None
-):
+    X: ArrayLike,
+    estimators: Any = None,
+    *,
+    n_clusters: int | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    on_candidate: Callable[..., Any] | None = None,
+) -> Comparison:
     """Run clusterers on the same samples and score what they find, without labels.
 
     Parameters

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
 
 from separatrix.data.distinct import DistinctRows, KnownRows, row_hashes
+from separatrix.data.ordering import canonical_order
 from separatrix.data.rows import check_fits_memory
 from separatrix.similarity.kernels import check_symmetric
 from separatrix.similarity.neighbors import (
@@ -166,7 +167,8 @@ class SimilarityGraph:
     rows : ndarray or CSR of shape (n_samples, n_features)
         Training samples in the units of the formula.
     members : ndarray of int
-        Samples that may be neighbours: for "cosine", those that are not zero.
+        Samples that may be neighbours, in the order in which they are searched: for "cosine",
+        those that are not zero.
     search : object or None
         Finds neighbours among the members; None if none are needed.
     sigma : ndarray of shape (n_samples,) or None
@@ -323,12 +325,12 @@ def similarity_graph(
 
     similarity = Similarity.fitting(X, affinity, gamma)
     rows = similarity.rows(X)
-    members = np.arange(n_samples)
+    members = canonical_order(X)  # which settles who is nearer of two as near
     if affinity == "cosine":  # zero samples are similar to none, but not far from the unit sphere
-        members = np.flatnonzero(squared_norms(rows) > 0)
+        members = members[squared_norms(rows)[members] > 0]
     search = found = sigma = None
     if len(members) > 0 and (graph != "full" or affinity == "local"):
-        search = search_in(rows if len(members) == n_samples else rows[members])
+        search = search_in(rows[members])
         found = others_in(search, members, n_samples, n_neighbors)
     if affinity == "local":
         sigma = local_scales(rows, search_in, found)
@@ -381,6 +383,37 @@ def distinct_graph(X, **choices):
     else:
         W = W * np.multiply.outer(counts, counts)
     return replace(found, W=W, counts=counts, place=distinct.place)
+
+
+def ordered_graph(X, order, graph_of, *, precomputed):
+    """Graph whose nodes come in a given order of the samples, not in that of the rows.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix}
+        Samples, or their similarities.
+    order : ndarray of int of shape (n_samples,)
+        Indices of the samples.
+    graph_of : callable
+        Makes the graph of samples.
+    precomputed : bool
+        Whether X holds similarities, which have a column for each sample, too.
+
+    Returns
+    -------
+    graph : SimilarityGraph or GivenGraph
+        Its `place` tells the node of each row of `X`.
+    """
+    rows = X[order]
+    graph = graph_of(rows[:, order] if precomputed else rows)
+    nodes = np.arange(len(order)) if graph.place is None else graph.place
+    place = np.empty_like(nodes)
+    place[order] = nodes
+    if not precomputed:
+        return replace(graph, place=place)
+    # new samples bring their columns in the order of the rows
+    _, first = np.unique(nodes, return_index=True)
+    return replace(graph, place=place, known=KnownRows.of(rows[first]))
 
 
 def _check_choices(X, affinity, graph, n_neighbors, gamma, neighbors):

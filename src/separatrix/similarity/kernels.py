@@ -23,6 +23,7 @@ INDEFINITE = 1e-6
 # Traits of the kernels that have a name.
 HAVE_GAMMA = {"rbf", "poly", "sigmoid", "laplacian", "chi2"}
 HAVE_UNIT_DIAGONAL = {"rbf", "laplacian", "cosine"}
+ON_DEVICES = {"linear", "rbf", "poly", "cosine"}  # whose values are array algebra
 ARE_POSITIVE = {"linear", "rbf", "laplacian", "cosine", "chi2"}
 
 
@@ -111,13 +112,13 @@ class Kernel:
         """The kernel with a number as `gamma`, by its rule for these rows."""
         if not self.has_gamma:
             return self
-        return replace(self, gamma=resolved_gamma(self.gamma, rows, weights))
+        return replace(self, gamma=float(resolved_gamma(self.gamma, rows, weights)))
 
     def describe(self, tags):
         """Tell scikit-learn what kind of X goes with the kernel."""
         tags.input_tags.pairwise = self.is_precomputed
         tags.input_tags.sparse = not (self.is_precomputed or self.is_chi2)
-        tags.array_api_support = self.is_linear
+        tags.array_api_support = isinstance(self.name, str) and self.name in ON_DEVICES
         return tags
 
     def check_samples(self, X):
@@ -319,7 +320,7 @@ class KernelMap:
         """Kernel of the rows of `X` and the landmarks, in the array namespace of `X`."""
         if self.kernel.is_precomputed:
             return X[:, self.landmarks]
-        if sp.issparse(X) and not sp.issparse(self.landmarks):
+        if sp.issparse(X) and not sp.issparse(self.landmarks) and not self.kernel.is_chi2:
             # as dense as the samples of the fit were, so that both have the same values
             return np.concatenate([self.values(block) for block in dense_blocks(X)])
         if np.ndim(self.origin):
@@ -337,7 +338,7 @@ class KernelMap:
         values = self.values(X)
         if self.projection is None:
             return values
-        return values @ like(self.projection.astype(values.dtype), values)
+        return values @ like(self.projection, values)
 
 
 def writeable(array):
@@ -440,9 +441,12 @@ def squared_distances(X, Y):
     squares = euclidean_distances(X, Y, squared=True)
     rounding = 10 * float(xp.finfo(squares.dtype).eps)
     norms, others = (row_norms(rows, squared=True) for rows in (X, Y))
+    if not isinstance(squares, np.ndarray):  # on a device, picking out the few would take longer
+        lost = squares <= rounding * (norms[:, None] + others[None, :])
+        return xp.where(lost, xp.zeros_like(squares), squares)
     # those that may be zero are few
-    i, j = xp.nonzero(squares <= rounding * (float(xp.max(norms)) + float(xp.max(others))))
-    lost = squares[i, j] <= rounding * (xp.take(norms, i) + xp.take(others, j))
+    i, j = np.nonzero(squares <= rounding * (norms.max() + others.max()))
+    lost = squares[i, j] <= rounding * (norms[i] + others[j])
     squares[i[lost], j[lost]] = 0.0
     return squares
 
@@ -450,7 +454,7 @@ def squared_distances(X, Y):
 def gaussian(X, Y, gamma):
     """Gaussian kernel of rows, one for equal ones however narrow it is."""
     values = squared_distances(X, Y)
-    values *= -gamma
+    values *= -float(gamma)
     xp, _ = namespace_of(values)
     return xp.exp(values)
 

@@ -213,8 +213,37 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None):
             break
         n_moves += np.count_nonzero(again != found)
         labels = nodes.of_samples(again)
-    objective = n_clusters * len(found) + (4 - n_clusters) * sums.sum() - 4 * own
-    return Flips(found, sums, float(objective), int(n_moves))
+    return Flips(found, sums, criterion(sums, found), int(n_moves))
+
+
+def shaken(R, labels, sizes, n_shakes=N_SHAKES):
+    """Algorithm 3 as it is printed, which need not end with the sizes it aims at.
+
+    Parameters
+    ----------
+    R, labels, sizes
+        As in `descend_by_flips`.
+    n_shakes : int, default=20
+        Rounds.
+
+    Returns
+    -------
+    found : Flips
+    """
+    n_clusters = len(sizes.targets)
+    nodes, labels = Nodes.of(R, None), labels.astype(np.int64)
+    sums, counts = sums_of(R, labels, n_clusters)
+    bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    state = State(R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds)
+    n_moves = _shake(state, sizes.targets, n_shakes)
+    return Flips(labels, sums, criterion(sums, labels), int(n_moves))
+
+
+def criterion(sums, labels):
+    """(10) of the paper."""
+    n_clusters = len(sums)
+    of_all = n_clusters * len(labels) + (4 - n_clusters) * sums.sum()
+    return float(of_all - 4 * own_sum(sums, labels))
 
 
 def own_sum(sums, labels):

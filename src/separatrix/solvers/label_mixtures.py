@@ -54,7 +54,7 @@ ROUGH_RANK = 50
 MAX_ASCENTS = 100
 # Starts of the search for violated labellings that are drawn, and most labellings a round adds.
 RANDOM_STARTS = 5
-NEW_LABELLINGS = 5
+NEW_LABELLINGS = 20
 # Weight that new labellings begin with, and up to which those at hand are no starts.
 NEW_WEIGHT = 1e-2
 NEGLIGIBLE = 1e-3
@@ -85,6 +85,12 @@ class Machine:
         """Machine of the signs y in a space."""
         losses = self.losses(y)
         return fit_in_space(space, losses, start=start, tol=MACHINE_TOL, max_iter=100)
+
+    def fit_labels(self, space, labels, n_clusters, starts=None):
+        """Machines of a labelling in a space."""
+        signs = signs_of(labels, n_clusters)
+        starts = [None] * len(signs) if starts is None else starts
+        return [self.fit(space, y, start) for y, start in zip(signs, starts, strict=True)]
 
     def losses(self, y):
         """Losses of margins."""
@@ -145,6 +151,11 @@ def signs_of(labels, n_clusters):
     """
     clusters = [1] if n_clusters == 2 else range(n_clusters)
     return np.array([2.0 * (labels == cluster) - 1 for cluster in clusters])
+
+
+def objective_of(machines):
+    """Objective of a labelling, by its machines."""
+    return float(sum(found.objective for found in machines))
 
 
 class Candidates:
@@ -218,6 +229,11 @@ class Saddle:
     objective: float
     gap: float
     n_iter: int
+
+    @property
+    def lower_bounds(self):
+        """G of each labelling at the multipliers, which its objective cannot be below."""
+        return self.objective - (self.squares - self.weights @ self.squares)
 
     def violation(self, square):
         """Gap, relative to the objective, if a labelling with this quadratic term joined in."""
@@ -402,10 +418,9 @@ def alternate(space, labels, machine, band, max_iter=20):
     best, kept = np.inf, labels
     machines: list = []
     for _ in range(max_iter):
-        signs = signs_of(labels, band.n_clusters)
-        starts = [found.coef for found in machines] or [None] * len(signs)
-        fitted = [machine.fit(space, y, s) for y, s in zip(signs, starts, strict=True)]
-        objective = sum(found.objective for found in fitted)
+        starts = [found.coef for found in machines] or None
+        fitted = machine.fit_labels(space, labels, band.n_clusters, starts)
+        objective = objective_of(fitted)
         if objective >= best:
             break
         best, kept, machines = objective, labels, fitted
@@ -550,6 +565,18 @@ def ascent_starts(K, alpha, signs, rng):
 
 
 # --- readouts -----------------------------------------------------------------------------------
+
+
+def best_labelling(space, machine, labellings, saddle, n_clusters):
+    """The labelling of the least objective. Those that cannot have it are not fitted."""
+    best, least = labellings[0], np.inf
+    for number in np.argsort(saddle.lower_bounds, kind="stable"):
+        if saddle.lower_bounds[number] >= least:
+            break
+        objective = objective_of(machine.fit_labels(space, labellings[number], n_clusters))
+        if objective < least:
+            best, least = labellings[number], objective
+    return best
 
 
 def vote(labels, weights, n_clusters):

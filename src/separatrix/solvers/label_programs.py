@@ -1,8 +1,11 @@
 """Programs over the products of labels, and the way back from them to labels."""
 
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 
 from separatrix.data.rows import check_fits_memory
@@ -17,8 +20,14 @@ MAX_SAMPLES = 5_000
 N_MATRICES = 25
 
 
-def check_size(n_samples):
+def check_size(n_samples, *, triangles=False):
     """Refuse a program that would take hours, or more memory than there is."""
+    if triangles and n_samples > MAX_TRIANGLE_SAMPLES:
+        raise ValueError(
+            f"triangles=True takes too long for n_samples={n_samples}; the most allowed is "
+            f"{MAX_TRIANGLE_SAMPLES}: fit a sample of the rows and predict the others, or use "
+            "triangles=False."
+        )
     remedy = (
         "fit a sample of the rows and predict the others, or use MaximumMarginClustering or "
         "MaximumVolumeClustering"
@@ -50,7 +59,10 @@ class LabelProgram(Program):
               0 \le \alpha \le C, \; \tau \ge 0
 
     in 2n + 1 variables. Optionally :math:`\|\alpha\| \le 1`, whose multiplier is
-    :math:`\kappa`, and a constant is added to the value.
+    :math:`\kappa`, and a constant is added to the value. Of the constraints that all labellings
+    keep, `cuts` may be added, :math:`\langle A_c, M \rangle \le 1`: each has a variable
+    :math:`\sigma_c \ge 0`, adds :math:`\sigma_c A_c` to the matrix and costs
+    :math:`\sigma_c`.
 
     Parameters
     ----------
@@ -64,13 +76,24 @@ class LabelProgram(Program):
         Whether alpha is no longer than one.
     offset : float, default=0.0
         The constant.
+    cuts : TriangleCuts, default=None
+        Constraints of three samples each; none by default.
     """
 
-    def __init__(self, K, *, C, bound, unit=False, offset=0.0):
-        self.K, self.C, self.unit, self.offset = K, C, unit, offset
+    def __init__(self, K, *, C, bound, unit=False, offset=0.0, cuts=None):
+        self.K, self.C, self.bound, self.unit, self.offset = K, C, bound, unit, offset
         self.n = len(K)
         self.squared_bound = bound**2
-        self.gains = np.concatenate([np.full(self.n, 2.0), -np.ones(self.n), [-(bound**2)]])
+        self.cuts = TriangleCuts.none() if cuts is None else cuts
+        self.gains = np.concatenate(
+            [np.full(self.n, 2.0), -np.ones(self.n), [-(bound**2)], -np.ones(len(self.cuts))]
+        )
+
+    def with_cuts(self, cuts):
+        """The same program with other cuts."""
+        return LabelProgram(
+            self.K, C=self.C, bound=self.bound, unit=self.unit, offset=self.offset, cuts=cuts
+        )
 
     def start(self):
         """Small alpha, and M near the identity with half of what the balance allows."""
@@ -80,49 +103,61 @@ class LabelProgram(Program):
             alpha *= min(1.0, 0.5 / np.linalg.norm(alpha))
         scale = 2 * max((alpha * (np.abs(self.K) @ alpha)).max(), alpha.max())
         tau = 2 * scale / self.squared_bound
-        x = np.concatenate([alpha, np.full(n, scale), [tau]])
+        sigma = np.full(len(self.cuts), 0.1 * scale / self.cuts.most_at_one_sample)
+        x = np.concatenate([alpha, np.full(n, scale), [tau], sigma])
         share = min(0.5 * self.squared_bound / n, 0.5)
         M = np.full((n, n), -(1 - share) / max(n - 1, 1))
         np.fill_diagonal(M, 1.0)
         s = self._slacks(x)
         y = scale / s
-        y[2 * n] = self.squared_bound - M.sum()  # exactly what the balance leaves over
+        # exactly what the balance and the cuts leave over
+        y[2 * n] = self.squared_bound - M.sum()
+        y[self._of_cuts] = 1 - self.cuts.values(M)
         return x, M, y
+
+    @property
+    def _of_cuts(self):
+        """Where the cuts are among the variables, and among the slacks."""
+        return slice(2 * self.n + 1, 2 * self.n + 1 + len(self.cuts))
 
     def _slacks(self, x):
         alpha = x[: self.n]
         room = [1 - alpha @ alpha] if self.unit else []
-        return np.concatenate([alpha, self.C - alpha, x[-1:], room])
+        return np.concatenate([alpha, self.C - alpha, x[2 * self.n :], room])
 
     def constraints(self, x):
-        """The matrix of the program; alpha, C - alpha, tau and the room below length one."""
+        """The matrix of the program; alpha, C - alpha, tau, sigma and the room below one."""
         alpha = x[: self.n]
-        X = x[-1] - alpha[:, None] * self.K * alpha
-        X[np.diag_indices(self.n)] += x[self.n : -1]
-        return X, self._slacks(x)
+        X = x[2 * self.n] - alpha[:, None] * self.K * alpha
+        return self._with_multipliers(X, x), self._slacks(x)
+
+    def _with_multipliers(self, X, x):
+        """The matrix with what d and sigma add to it."""
+        X[np.diag_indices(self.n)] += x[self.n : 2 * self.n]
+        return self.cuts.add(x[self._of_cuts], X)
 
     def slope(self, x, dx):
         """Changes of both, to first order."""
         alpha, step = x[: self.n], dx[: self.n]
         product = alpha[:, None] * self.K * step
-        dX = dx[-1] - product - product.T
-        dX[np.diag_indices(self.n)] += dx[self.n : -1]
+        dX = self._with_multipliers(dx[2 * self.n] - product - product.T, dx)
         room = [-2 * alpha @ step] if self.unit else []
-        return dX, np.concatenate([step, -step, dx[-1:], room])
+        return dX, np.concatenate([step, -step, dx[2 * self.n :], room])
 
     def bend(self, dx):
         """Changes of both of second order."""
         step = dx[: self.n]
-        bent = np.zeros(2 * self.n + 1 + self.unit)
+        bent = np.zeros(len(self.gains) + self.unit)
         if self.unit:
             bent[-1] = -(step @ step)
         return -step[:, None] * self.K * step, bent
 
     def pull(self, x, M, y):
-        """Gradient in alpha, d and tau."""
+        """Gradient in alpha, d, tau and sigma."""
         n, alpha = self.n, x[: self.n]
         along = y[:n] - y[n : 2 * n] + self.turn(alpha, M, y)[:n]
-        return np.concatenate([along, np.diag(M), [M.sum() + y[2 * n]]])
+        of_cuts = self.cuts.values(M) + y[self._of_cuts]
+        return np.concatenate([along, np.diag(M), [M.sum() + y[2 * n]], of_cuts])
 
     def turn(self, dx, M, y):
         """Change of the gradient in alpha, by alpha alone."""
@@ -130,14 +165,14 @@ class LabelProgram(Program):
         turned = -2 * (self.K * M) @ step
         if self.unit:
             turned -= 2 * y[-1] * step
-        return np.concatenate([turned, np.zeros(self.n + 1)])
+        return np.concatenate([turned, np.zeros(len(self.gains) - self.n)])
 
     def system(self, x, s, Z, M, y):
-        """The matrix in blocks of alpha, d and tau; its lower triangle, and zeros."""
+        """The matrix in blocks of alpha, d, tau and sigma; its lower triangle, and zeros."""
         K, n, alpha = self.K, self.n, x[: self.n]
         KZ, KM = (K @ (alpha[:, None] * matrix) for matrix in (Z, M))
         KZK, KMK = ((product * alpha) @ K for product in (KZ, KM))
-        A = np.zeros((2 * n + 1, 2 * n + 1))
+        A = np.zeros((len(self.gains), len(self.gains)))
         mixed = KM * KZ.T
         A[:n, :n] = mixed + mixed.T + KMK * Z + (KZK + 2 * K) * M
         diagonal = y[:n] / s[:n] + y[n : 2 * n] / s[n : 2 * n]
@@ -145,12 +180,19 @@ class LabelProgram(Program):
             diagonal = diagonal + 2 * y[-1]
             A[:n, :n] += (4 * y[-1] / s[-1]) * np.outer(alpha, alpha)
         A[np.arange(n), np.arange(n)] += diagonal
-        A[n:-1, :n] = -(M * KZ.T + Z * KM.T)
-        A[n:-1, n:-1] = M * Z
+        d, tau, sigma = slice(n, 2 * n), 2 * n, self._of_cuts
+        A[d, :n] = -(M * KZ.T + Z * KM.T)
+        A[d, d] = M * Z
         Z1, M1 = Z.sum(axis=1), M.sum(axis=1)
-        A[-1, :n] = -(KM.sum(axis=1) * Z1 + M1 * KZ.sum(axis=1))
-        A[-1, n:-1] = M1 * Z1
-        A[-1, -1] = M1.sum() * Z1.sum() + y[2 * n] / s[2 * n]
+        A[tau, :n] = -(KM.sum(axis=1) * Z1 + M1 * KZ.sum(axis=1))
+        A[tau, d] = M1 * Z1
+        A[tau, tau] = M1.sum() * Z1.sum() + y[tau] / s[tau]
+        if len(self.cuts):
+            along = self.cuts.along
+            A[sigma, :n] = -(along(M, KZ.T) + along(KM.T, Z))
+            A[sigma, d] = along(M, Z)
+            A[sigma, tau] = along(M1[:, None], Z1[:, None])[:, 0]
+            A[sigma, sigma] = self.cuts.across(M, Z) + np.diag(y[sigma] / s[sigma])
         return A
 
     def upper_bound(self, x, M, y):
@@ -163,6 +205,170 @@ class LabelProgram(Program):
     def lower_bound(self, x):
         """The value, with the constant."""
         return super().lower_bound(x) + self.offset
+
+
+# --- triangles ----------------------------------------------------------------------------------
+
+# Pairs of three samples, and the signs of their products in the constraints.
+PAIRS = np.array([[0, 1], [1, 2], [0, 2]])
+SIGNS = np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1]])
+# Excess of a triangle that counts, and what a cut has to spare when it is dropped.
+EXCESS, TO_SPARE = 1e-3, 0.02
+# Most triangles that are added at a time, for each sample, and the gap that is enough until the
+# last are found.
+CUTS_PER_SAMPLE = 4
+ROUGH_TOL = 1e-3
+# The time grows with about the fifth power of the number of samples: 40 took 17 seconds.
+MAX_TRIANGLE_SAMPLES = 100
+
+
+@dataclass(frozen=True)
+class TriangleCuts:
+    r"""Constraints of three samples each, which labels always keep.
+
+    .. math:: M_{ij} + M_{jk} - M_{ik} \le 1 \quad \text{and} \quad
+              -M_{ij} - M_{jk} - M_{ik} \le 1
+
+    Of three labels at least two are equal, and if i is with j and j with k, i is with k: the first
+    two groups of constraints of Xu et al. (2005), Remark 21 of Niu et al. (2013).
+
+    Attributes
+    ----------
+    triples : ndarray of int of shape (n_cuts, 3)
+        The samples i, j and k.
+    signs : ndarray of shape (n_cuts, 3)
+        Signs of the products ij, jk and ik in the constraint.
+    """
+
+    triples: np.ndarray
+    signs: np.ndarray
+
+    @classmethod
+    def none(cls):
+        """No constraint."""
+        return cls(np.zeros((0, 3), dtype=np.intp), np.zeros((0, 3)))
+
+    @classmethod
+    def violated(cls, M, most):
+        """The `most` constraints that M violates most; of three samples alone there is none.
+
+        Those may be just in balance, and then no point is inside the constraints.
+        """
+        n, found = len(M), []
+        if n < 4:
+            return cls.none()
+        above = np.triu(np.ones((n, n), dtype=bool), 1)
+        for i in range(n - 2):
+            ij, ik, jk = M[i, i + 1 :, None], M[i, i + 1 :], M[i + 1 :, i + 1 :]
+            for which, (a, b, c) in enumerate(SIGNS):
+                excess = a * ij + b * jk + c * ik - 1
+                j, k = np.nonzero((excess > EXCESS) & above[i + 1 :, i + 1 :])
+                triples = np.column_stack([np.full(len(j), i), j + i + 1, k + i + 1])
+                found.append((excess[j, k], triples, np.broadcast_to(SIGNS[which], (len(j), 3))))
+        excess, triples, signs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        worst = np.argsort(-excess, kind="stable")[:most]
+        return cls(triples[worst], signs[worst].astype(np.float64))
+
+    def __len__(self):
+        return len(self.triples)
+
+    def __getitem__(self, some):
+        return TriangleCuts(self.triples[some], self.signs[some])
+
+    def __add__(self, other):
+        return TriangleCuts(
+            np.concatenate([self.triples, other.triples]),
+            np.concatenate([self.signs, other.signs]),
+        )
+
+    @property
+    def most_at_one_sample(self):
+        """Number of cuts of the sample that has most of them, and at least one."""
+        return max(int(np.bincount(self.triples.ravel(), minlength=1).max()), 1)
+
+    @cached_property
+    def _pairs(self):
+        """The pairs of samples that occur, and the signs of each in every cut."""
+        pairs = np.sort(self.triples[:, PAIRS].reshape(-1, 2), axis=1)
+        pairs, places = np.unique(pairs, axis=0, return_inverse=True)
+        cuts = np.repeat(np.arange(len(self)), len(PAIRS))
+        shape = (len(self), len(pairs))
+        return *pairs.T, sp.csr_array((self.signs.ravel(), (cuts, places.ravel())), shape)
+
+    def values(self, M):
+        """Left sides of the constraints."""
+        if len(self) == 0:
+            return np.zeros(0)
+        i, j, signs = self._pairs
+        return signs @ M[i, j]
+
+    def add(self, sigma, matrix):
+        """Add all matrices of the constraints, times sigma, to a matrix."""
+        if len(self) == 0:
+            return matrix
+        i, j, signs = self._pairs
+        total = 0.5 * (signs.T @ sigma)
+        matrix[i, j] += total
+        matrix[j, i] += total
+        return matrix
+
+    def along(self, left, right):
+        """Left sides for the symmetric part of each product of two columns, left and right."""
+        return self._pairs[2] @ self._products(left, right)
+
+    def _products(self, left, right):
+        """Entries of the same for the pairs."""
+        i, j, _ = self._pairs
+        return 0.5 * (left[i] * right[j] + left[j] * right[i])
+
+    def across(self, M, Z):
+        """Left sides for M A Z with the matrix A of each constraint."""
+        i, j, signs = self._pairs
+        entries = self._products(M[:, i], Z[:, j]) + self._products(M[:, j], Z[:, i])
+        return signs @ (signs @ (0.5 * entries)).T
+
+
+def optimize_labels(program, *, triangles, tol, max_steps, progress):
+    """Solve a program of labels, and again with the triangles that its solution violates.
+
+    Parameters
+    ----------
+    program : LabelProgram
+        The program, without cuts.
+    triangles : bool
+        Whether the triangle constraints hold. There are about n^3 of them, of which few matter:
+        those that are violated are added until none is.
+    tol, max_steps, progress
+        As for `optimize_program`, each time.
+
+    Returns
+    -------
+    relaxation : Relaxation
+        The last one, with the history of all.
+    """
+    found = optimize_program(program, tol=tol, max_steps=max_steps, progress=progress)
+    reach, reached = tol, -np.inf
+    while triangles and found.status is not Status.STOPPED:
+        violated = TriangleCuts.violated(found.M, CUTS_PER_SAMPLE * program.n)
+        if len(violated) == 0 and reach == tol:
+            break
+        reach = max(tol, ROUGH_TOL) if len(violated) else tol
+        kept = program.cuts
+        rise = found.lower_bound - reached
+        if rise > reach * abs(found.lower_bound):  # else cuts might come and go for ever
+            kept = kept[kept.values(found.M) > 1 - TO_SPARE]
+        reached = max(reached, found.lower_bound)
+        program = program.with_cuts(kept + violated)
+        tighter = optimize_program(program, tol=reach, max_steps=max_steps, progress=progress)
+        found = replace(
+            tighter,
+            history=found.history + tighter.history,
+            n_iter=found.n_iter + tighter.n_iter,
+        )
+    return found
+
+
+# --- machines and values ------------------------------------------------------------------------
 
 
 class MachineProgram(Program):
@@ -324,7 +530,8 @@ def status_of(relaxation, tol):
 def best_labelling(M, K, *, C, signs_of, n_draws, rng):
     """Of several roundings of relaxed labels, the one with the best machine.
 
-    The first is by the first eigenvector of M, the others by random combinations of all.
+    As a rule M has two or three large eigenvalues. The first eigenvector is turned into the second
+    in equal steps, and random combinations take in all others.
 
     Parameters
     ----------
@@ -337,7 +544,7 @@ def best_labelling(M, K, *, C, signs_of, n_draws, rng):
     signs_of : callable
         Turns scores of the size of labels into labels.
     n_draws : int
-        How many combinations to draw.
+        How many steps to turn, and how many combinations to draw.
     rng : RandomState
         Draws them.
 
@@ -348,8 +555,10 @@ def best_labelling(M, K, *, C, signs_of, n_draws, rng):
     """
     values, vectors = eigh(M, driver="evd", check_finite=False)
     vectors *= np.sqrt(np.maximum(values, 0.0))
+    angles = np.pi * np.arange(n_draws + 1) / (n_draws + 1)
+    turned = vectors[:, -2:] @ [np.sin(angles), np.cos(angles)]
     drawn = vectors @ rng.standard_normal((len(M), n_draws))
-    candidates = np.array([signs_of(scores) for scores in (vectors[:, -1], *drawn.T)])
+    candidates = np.array([signs_of(scores) for scores in (*turned.T, *drawn.T)])
     objective, response = np.inf, None
     for signs in np.unique(candidates * candidates[:, :1], axis=0):
         program = MachineProgram(signs[:, None] * K * signs, C)

@@ -1,5 +1,6 @@
 """Responses to all clusters at once, in orthogonal columns."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.linalg import qr, svd
 from separatrix._sklearn import one_blas_thread
 from separatrix.models.graph_responses import Rotated
 from separatrix.result import SolverResult, Status
+from separatrix.solvers.responses import oriented
 
 
 def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng):
@@ -46,6 +48,7 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
     -------
     result : SolverResult
     """
+    low = replace(low, vectors=oriented(low.vectors, low.form.roots))
     best: Any = None
     iterations = progress.iterations(n_random + 1)
     for restart in iterations:

@@ -104,7 +104,8 @@ class DenseResponder:
 
     def candidates(self, n_random, reg, rng):
         """Signs of eigenvectors and random combinations of them."""
-        return cut_responses(with_combinations(self.low.vectors, n_random, rng), self.form)
+        vectors = oriented(self.low.vectors, self.form.roots)
+        return cut_responses(with_combinations(vectors, n_random, rng), self.form)
 
     def respond(self, signs, reg, previous=None):
         """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum."""
@@ -194,6 +195,15 @@ def starts_near_second(spectrum, form):
     return cut_responses(spectrum.vectors[:, np.flatnonzero(near)[:PAPER_STARTS]], form)
 
 
+def oriented(vectors, roots):
+    """Eigenvectors, turned so that the responses they stand for are skewed to the positive side.
+
+    Which way they came depends on the order of the samples, and so would combinations of them.
+    """
+    skews = (vectors**3 / roots[:, None]).sum(axis=0)
+    return vectors * np.where(skews < 0, -1.0, 1.0)
+
+
 def with_combinations(vectors, n_random, rng):
     """Columns of `vectors` and random combinations of them, in which the first ones prevail."""
     n_vectors = vectors.shape[1]
@@ -274,7 +284,8 @@ class GraphResponder:
 
     def candidates(self, n_random, reg, rng):
         """Signs of the most promising eigenvectors and combinations, tried on a simpler matrix."""
-        return self._screened(with_combinations(self.low.vectors, n_random, rng), reg)
+        vectors = oriented(self.low.vectors, self._weights)
+        return self._screened(with_combinations(vectors, n_random, rng), reg)
 
     def _screened(self, vectors, reg):
         """Signs of the most promising of some starts, tried on a simpler matrix.

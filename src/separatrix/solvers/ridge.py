@@ -23,7 +23,7 @@ from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
 from separatrix.data.moments import total_moments
 from separatrix.data.rows import beside, features_of, join_rows, map_chunks
 from separatrix.models.boundaries import Boundaries
-from separatrix.models.starts import SampledProblem, drawn_rows
+from separatrix.models.starts import LINEAR, SampledProblem, distinct_sample, drawn_rows
 from separatrix.result import Labelling
 from separatrix.similarity.kernels import constant_to_kernel, indefinite_kernel
 
@@ -399,6 +399,35 @@ class MarginProblem(SampledProblem):
             sample_weight=weights,
             basis=basis,
             **drawn_rows(self.rows, weights, rng),
+        )
+
+    def screened(self, size, rng):
+        """The problem of at most `size` distinct rows, which weigh as much as all.
+
+        Coordinates stand for the samples of a precomputed kernel.
+        """
+        rows, weights = distinct_sample(self.rows, self.row_weight, size=size, rng=rng)
+        weights = weights * (self.ridge.weight / weights.sum())
+        kernel = LINEAR if self.kernel.is_precomputed else self.kernel
+        feature_map = None if kernel.is_linear else kernel.at(rows)
+        basis: FeatureBasis | KernelBasis
+        if kernel.is_linear and rows.shape[1] <= rows.shape[0]:
+            basis, X = FeatureBasis.of(rows, rows, weights), rows
+        else:
+            K = kernel.values(rows, rows) if feature_map is None else feature_map(rows)
+            basis = KernelBasis(
+                np.asarray(K, dtype=np.float64), rows if kernel.is_linear else None
+            )
+            X = rows if kernel.is_linear else basis.K
+        return MarginProblem.of(
+            samples=rows,
+            X=X,
+            sample_weight=weights,
+            rows=rows,
+            row_weight=weights,
+            basis=basis,
+            kernel=kernel,
+            feature_map=feature_map,
         )
 
     def labelling(self, boundaries):

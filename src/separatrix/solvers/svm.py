@@ -86,6 +86,16 @@ def _slack(f, y, *, loss, epsilon):
     return xp.abs(distance) - epsilon, xp.sign(distance)
 
 
+def objective_of(fit, shift, y, C, sample_weight, *, loss, epsilon):
+    """Objective of a machine whose offset is moved by `shift`, for signs `y`."""
+    f = fit.fitted + float(shift)
+    if loss == "square":
+        losses = 0.5 * (f - y) ** 2
+    else:
+        losses = _positive(_slack(f, y, loss=loss, epsilon=epsilon)[0])
+    return 0.5 * fit.model.norm + float(C) * _sum(losses, sample_weight)
+
+
 def _positive(values):
     xp, _ = namespace_of(values)
     return xp.maximum(values, xp.zeros_like(values[:1]))

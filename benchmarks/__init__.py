@@ -1,0 +1,1 @@
+"""Measurements of the library: the papers' tables, speed, choices of defaults, robustness."""

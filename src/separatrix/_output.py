@@ -1,0 +1,53 @@
+"""Tables for readers: as text, as HTML, and as data frames."""
+
+from html import escape
+
+from separatrix._typing import DataFrame
+
+__all__ = ["data_frame", "html_table", "in_digits", "in_percent", "text_table"]
+
+
+def in_digits(value: float) -> str:
+    """A number in as many digits as people read: 5.55, 1,234, 0.00123."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+
+
+def in_percent(share: float) -> str:
+    """A share in per cent; one that is nearly all or nearly nothing is not called so."""
+    percent = 100 * share
+    if 0 < percent < 0.5 or 99.5 < percent < 100:
+        return "< 1 %" if percent < 1 else "> 99 %"
+    return f"{percent:.0f} %"
+
+
+def text_table(header: list[str], rows: list[list[str]], *, left: tuple[int, ...] = (0,)) -> str:
+    """Cells below each other, the columns `left` flush left and the others flush right."""
+    columns = [
+        [cell.ljust(width) if number in left else cell.rjust(width) for cell in cells]
+        for number, cells in enumerate(zip(header, *rows, strict=True))
+        for width in [max(map(len, cells))]
+    ]
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def html_table(header: list[str], rows: list[list[str]]) -> str:
+    """The same cells for notebooks; whatever they hold stays text."""
+
+    def line(cells, first="th", others="td"):
+        kinds = [first] + [others] * (len(cells) - 1)
+        return "".join(
+            f"<{kind}>{escape(cell)}</{kind}>" for kind, cell in zip(kinds, cells, strict=True)
+        )
+
+    head = f"<thead><tr>{line(header, others='th')}</tr></thead>"
+    body = "".join(f"<tr>{line(row)}</tr>" for row in rows)
+    return f"<table>{head}<tbody>{body}</tbody></table>"
+
+
+def data_frame(columns: dict, index: list, name: str) -> DataFrame:
+    """Columns with a named index, as a data frame of pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("to_frame needs pandas: pip install pandas") from error
+    return pd.DataFrame(columns, index=pd.Index(index, name=name))

@@ -1,0 +1,65 @@
+"""An order of the rows that depends on nothing but their values.
+
+What is drawn, summed or settled by position in this order is the same however the rows come.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix.data.distinct import mixed, row_hashes
+from separatrix.data.rows import map_chunks, rows_at
+
+
+def canonical_order(X, sample_weight=None):
+    """Permutation that puts the rows in an order of their values, with equal rows side by side.
+
+    Rows are ordered by a fixed combination of their features, so that neither a positive unit nor
+    the container of the data changes the order; the few that share it go by their hashes.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
+        The data.
+    sample_weight : array of shape (n_samples,), default=None
+        Weights, which order equal rows.
+
+    Returns
+    -------
+    order : ndarray of int of shape (n_samples,)
+        Indices of the rows. Rows that are equal in all, with equal weights, keep their order.
+    """
+    places = np.concatenate(list(map_chunks(_combined, X)))
+    order = np.argsort(places, kind="stable")
+    shared = places[order[1:]] == places[order[:-1]]
+    if not shared.any():
+        return order
+    tied = np.sort(order[np.append(False, shared) | np.append(shared, False)])
+    hashes = np.zeros(len(places), dtype=np.uint64)
+    hashes[tied] = row_hashes(rows_at(X, tied))
+    keys = [hashes, places]
+    if sample_weight is not None:
+        keys.insert(0, to_numpy(sample_weight))
+    return np.lexsort(keys)
+
+
+def reordered(values, order):
+    """Rows of an array or a sparse matrix, in its namespace, in another order."""
+    if sp.issparse(values):
+        return values[order]
+    xp, _ = namespace_of(values)
+    return xp.take(values, like(order, values), axis=0)
+
+
+def _combined(X):
+    """Fixed combination of the features of each row, summed in the order of the features."""
+    n_rows, n_features = X.shape
+    bits = mixed(np.arange(1, n_features + 1, dtype=np.uint64))
+    shares = (bits / 2.0**64 + 1) / (2 * n_features)  # of the largest numbers, no sum overflows
+    if sp.issparse(X):
+        X = sp.csr_array(X, dtype=np.float64, copy=True)
+        X.sum_duplicates()
+        rows = np.repeat(np.arange(n_rows), np.diff(X.indptr))
+        return np.bincount(rows, X.data * shares[X.indices], n_rows)
+    # one row at a time: a product of matrices rounds by where in them a row lies
+    return np.add.reduce(np.multiply(to_numpy(X), shares, order="C", dtype=np.float64), axis=1)

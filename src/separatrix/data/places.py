@@ -1,0 +1,52 @@
+"""An order of samples by where they lie."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
+
+from separatrix.data.ordering import canonical_order
+
+
+def order_of_places(X, *, pairs=False):
+    """Permutation that puts samples in an order of where they lie, not of how they are written.
+
+    They are ordered by their distance from the mean, and if that is equal canonically, so that
+    neither the order of rows and features nor a motion of the samples changes anything, but for
+    rounding. What is done in this order for every sample is independent of all of these.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+    pairs : bool, default=False
+        Whether X is a symmetric matrix of pairs of samples, such as a kernel. Then rows are
+        ordered by their values, wherever in the row these stand.
+
+    Returns
+    -------
+    order : ndarray of int of shape (n_samples,)
+        Indices of the rows. Those of pairs that have the same values keep their order.
+    """
+    if pairs:
+        return canonical_order(_sorted_rows(X))
+    order = canonical_order(X)
+    rows = X[order]
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite distance is one, too
+        if sp.issparse(rows):  # the square of the mean is the same for all
+            distances = row_norms(rows, squared=True) - 2 * (rows @ mean)
+        else:
+            distances = row_norms(rows - mean, squared=True)
+    return order[np.argsort(distances, kind="stable")]
+
+
+def _sorted_rows(matrix):
+    """The matrix with the values of each row in ascending order; those of a sparse one alone."""
+    if not sp.issparse(matrix):
+        return np.sort(matrix, axis=1)
+    matrix = sp.csr_array(matrix, copy=True)
+    matrix.sum_duplicates()
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    values = matrix.data[np.lexsort((matrix.data, rows))]
+    places = np.arange(len(values)) - matrix.indptr[rows]
+    return sp.csr_array((values, places, matrix.indptr), matrix.shape)

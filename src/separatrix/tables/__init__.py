@@ -1,0 +1,20 @@
+"""Tables as people have them: what their columns hold, what is wrong with them, and numbers."""
+
+import importlib
+
+# resolved on first use, so that a table can be refused before scikit-learn is imported
+_HOMES = {
+    "CellError": "columns",
+    "ColumnError": "columns",
+    "Finding": "findings",
+    "TablePreparer": "preparer",
+    "cluster_findings": "findings",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,271 @@
+"""Every script under benchmarks runs, on sets so small that it takes a second."""
+
+import sys
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def main_of(module, monkeypatch, *arguments):
+    """Run a script with some words behind its name."""
+    monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, arguments)])
+    return module.main()
+
+
+def shrink(module, monkeypatch, **attributes):
+    """Give a script smaller constants and data."""
+    for name, value in attributes.items():
+        assert hasattr(module, name)
+        monkeypatch.setattr(module, name, value)
+
+
+def few(function, count=2):
+    """A function of the first data sets alone."""
+    return lambda: islice(function(), count)
+
+
+def at_most(function, most):
+    """A function whose first argument, a number of samples, is cut."""
+    return lambda n, *args, **kwargs: function(min(n, most), *args, **kwargs)
+
+
+# --- choices ------------------------------------------------------------------------------------
+
+
+def run_multiway(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, REGS=(0.3,), data_sets=few(module.data_sets))
+    main_of(module, monkeypatch)
+
+
+def run_volume(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, RHOS=(1.0,), PAIR_SAMPLES=20)
+    shrink(module, monkeypatch, data_sets=few(module.data_sets))
+    shrink(module, monkeypatch, pairs_of_digits=few(module.pairs_of_digits))
+    module.measure_pairs()
+    module.measure_ways()
+
+
+def run_margin(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, MAX_ROWS=40, CHOICES={"C_path": (1,)})
+    shrink(module, monkeypatch, two_classes=few(module.two_classes))
+    shrink(module, monkeypatch, more_classes=few(module.more_classes))
+    main_of(module, monkeypatch, "C_path", "--sets")
+
+
+def run_margin_distribution(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, MAX_ROWS=24, GRID={"C": (1.0,), "gamma": (("mean", 0.5),)})
+    shrink(module, monkeypatch, OTHERS={"nu": (0.5,)}, data_sets=few(module.data_sets, 4))
+    main_of(module, monkeypatch, "ODMC", "--jobs", 1, "--sets")
+
+
+def run_selection(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, RESULTS=tmp_path, LOG=tmp_path / "log.jsonl")
+    shrink(module, monkeypatch, PARTS={"development": ["sklearn-wine", "fcps-atom"]})
+    shrink(module, monkeypatch, AutoClustering=partial(fit_fast, module.AutoClustering))
+    common = "--part", "development", "--rows", 50
+    main_of(module, monkeypatch, "measure", *common, "--draws", 1, "--jobs", 1, "--no-k")
+    main_of(module, monkeypatch, "report", *common)
+    main_of(module, monkeypatch, "rules", *common)
+    assert (tmp_path / "selection.html").exists()
+
+
+def fit_fast(estimator, n_clusters, tier="fast", **options):
+    """An estimator of the fast tier in any case: the thorough one takes ten times as long."""
+    return estimator(n_clusters, **options)
+
+
+def run_starts(module, monkeypatch, tmp_path):
+    module.main({"development": ["sklearn-wine", "fcps-atom"]}, 40, 1, list(module.METHODS))
+
+
+def run_tables(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, RULES=dict(islice(module.RULES.items(), 1)))
+    main_of(module, monkeypatch, "--smoke")
+
+
+# --- speed --------------------------------------------------------------------------------------
+
+
+def run_auto(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, make_blobs=at_most(module.make_blobs, 60))
+    shrink(module, monkeypatch, AutoClustering=partial(fit_fast, module.AutoClustering))
+    main_of(module, monkeypatch, "--quick")
+
+
+def run_command_line(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, PEER="")
+    module.compare("few rows", module.blobs(60, 4, 9), ["separation"], 1, tmp_path)
+
+
+def run_cutting_plane(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, documents=at_most(module.documents, 200))
+    digits = module.load_digits()
+    digits.data, digits.target = digits.data[:100], digits.target[:100]
+    shrink(module, monkeypatch, load_digits=lambda: digits)
+    main_of(module, monkeypatch, "--quick", "--repeats", 1)
+
+
+def run_gpu(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, SHAPES=((200, 8),))
+    main_of(module, monkeypatch, "--repeats", 1)
+
+
+def run_images(module, monkeypatch, tmp_path):
+    load = module.load_sample_image
+    shrink(module, monkeypatch, load_sample_image=lambda name: load(name)[:24, :24])
+    main_of(module, monkeypatch, "--repeats", 1)
+
+
+def run_import_time(module, monkeypatch, tmp_path):
+    cheap = dict.fromkeys(module.STATEMENTS, "pass")
+    shrink(module, monkeypatch, STATEMENTS=cheap)
+    module.main(repeats=1)
+
+
+def run_least_squares(module, monkeypatch, tmp_path):
+    """Also what is compared with RLScore, which is not installed: its starts stand for it."""
+    load = module.load_digits
+    first = lambda **options: tuple(array[:150] for array in load(**options))  # noqa: E731
+    answer = lambda python, starts, **task: {  # noqa: E731
+        "seconds": np.ones(len(starts)),
+        "labels": starts.argmax(axis=2),
+    }
+    shrink(module, monkeypatch, load_digits=first, run_rlscore=answer)
+    main_of(module, monkeypatch, "--samples", 200, "--repeats", 1)
+
+
+def run_margin_speed(module, monkeypatch, tmp_path):
+    pixels, twonorm = module.pixels, module.twonorm
+    shrink(module, monkeypatch, pixels=lambda name: pixels(name, 50), twonorm=lambda: twonorm(50))
+    main_of(module, monkeypatch, "--samples", 200, "--repeats", 1)
+
+
+def run_semidefinite(module, monkeypatch, tmp_path):
+    module.against_scs(12, 1.0, 5)
+    module.race(16, 12, 1.0, full=False)
+
+
+def run_separation(module, monkeypatch, tmp_path):
+    module.measure(400, 10, repeats=1)
+
+
+def run_spanning_trees(module, monkeypatch, tmp_path):
+    main_of(module, monkeypatch, "--samples", 100, "--features", 2)
+
+
+def run_volume_speed(module, monkeypatch, tmp_path):
+    main_of(module, monkeypatch, "--samples", 300, "--features", 3)
+
+
+# --- robustness, quality, validity --------------------------------------------------------------
+
+
+def run_kills(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, NUMBERS=(2,), run=cache(module.run))  # a process for each run
+    assert not main_of(module, monkeypatch, "--runs", 0)
+
+
+def run_memory(module, monkeypatch, tmp_path):
+    names = ("KernelKMeans", "MaximinSeparationClustering")
+    found = {name: module.clusterers()[name] for name in names}
+    shrink(module, monkeypatch, clusterers=lambda: found, WARM_UP=1, cpu_count=lambda: 1)
+    main_of(module, monkeypatch, "--refits", 1, "--fits", 2)
+
+
+def run_models(module, monkeypatch, tmp_path):
+    assert not main_of(module, monkeypatch, "--copies", 10)
+
+
+def run_audit(module, monkeypatch, tmp_path):
+    """Licences alone: tests ask no service."""
+    untold = lambda found: [{"name": name, "skip_reason": "not asked"} for name in found]  # noqa: E731
+    shrink(module, monkeypatch, audited=untold)
+    assert main_of(module, monkeypatch) == 0
+
+
+def run_mutation(module, monkeypatch, tmp_path):
+    test = tmp_path / "test_nothing.py"
+    test.write_text("def test_nothing():\n    pass\n")
+    shrink(module, monkeypatch, SUBJECTS={"metrics.py": [str(test)]}, LIBRARIES=())
+    survived = main_of(module, monkeypatch, "--sample", 1, "--jobs", 1)
+    assert survived  # a test of nothing notices no fault
+
+
+def run_train(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, RESULTS=tmp_path, N_TREES=2, numbered=numbered_both)
+    kinds = {"general": ({"clouds": 1.0}, 1), "measured": ({"factors": 1.0}, 1)}
+    shrink(module, monkeypatch, BATCHES=kinds, measured=cut_before(module.measured))
+    model = tmp_path / "model.npz"
+    main_of(module, monkeypatch, "--sets", 4, "--jobs", 1, "--output", model)
+    assert model.exists()
+
+
+def numbered_both(n_sets):
+    """Sets of both batches, half of them held back."""
+    return [(batch, seed) for seed in (0, 1) for batch in ("general", "measured")]
+
+
+def cut_before(measured):
+    """Measure a part of the samples alone."""
+
+    def of_few(X, y, counts, **options):
+        kept = np.random.default_rng(0).permutation(len(X))[:120]
+        return measured(X[kept], y[kept], counts[kept], **options)
+
+    return of_few
+
+
+def run_traces(module, monkeypatch, tmp_path):
+    monkeypatch.setattr(module.separatrix, "__all__", ["KernelKMeans"])
+    main_of(module, monkeypatch, "--files")
+
+
+RUNS = {
+    "choices/margin.py": run_margin,
+    "choices/margin_distribution.py": run_margin_distribution,
+    "choices/multiway.py": run_multiway,
+    "choices/selection.py": run_selection,
+    "choices/starts.py": run_starts,
+    "choices/tables.py": run_tables,
+    "choices/volume.py": run_volume,
+    "quality/audit.py": run_audit,
+    "quality/mutation.py": run_mutation,
+    "robustness/kills.py": run_kills,
+    "robustness/memory.py": run_memory,
+    "robustness/models.py": run_models,
+    "speed/auto.py": run_auto,
+    "speed/command_line.py": run_command_line,
+    "speed/cutting_plane.py": run_cutting_plane,
+    "speed/gpu.py": run_gpu,
+    "speed/images.py": run_images,
+    "speed/import_time.py": run_import_time,
+    "speed/least_squares.py": run_least_squares,
+    "speed/margin.py": run_margin_speed,
+    "speed/semidefinite.py": run_semidefinite,
+    "speed/separation.py": run_separation,
+    "speed/spanning_trees.py": run_spanning_trees,
+    "speed/volume.py": run_volume_speed,
+    "traces.py": run_traces,
+    "validity/train.py": run_train,
+}
+
+
+@pytest.mark.parametrize("path", RUNS)
+def test_script_runs(path, script, monkeypatch, tmp_path, capsys):
+    RUNS[path](script(path), monkeypatch, tmp_path)
+    assert capsys.readouterr().out
+
+
+def test_every_script_has_a_run():
+    scripts = {
+        str(path.relative_to(BENCHMARKS))
+        for path in BENCHMARKS.rglob("*.py")
+        if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    }
+    papers = "papers/__main__.py"  # in test_papers.py
+    assert scripts - {papers} == set(RUNS)

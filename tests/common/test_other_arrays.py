@@ -1,0 +1,55 @@
+"""Arrays of other libraries, as those on a GPU are: the same answers, in the same library."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.utils import get_tags
+
+import separatrix
+from support import fit_quietly
+
+CLUSTERERS = [
+    getattr(separatrix, name)
+    for name, public in separatrix._REGISTRY.items()
+    if public.short_name is not None
+]
+CASES = [
+    (estimator, kernel)
+    for estimator in CLUSTERERS
+    for kernel in ("linear", "rbf", "poly", "cosine")
+    if "kernel" in estimator().get_params()
+    and get_tags(estimator(kernel=kernel)).array_api_support
+]
+
+
+def groups(n_groups):
+    rng = np.random.default_rng(0)
+    centers = np.array([[6.0, 0, 1, 0], [0, 6, 0, 1], [-5, -5, 0, 0]])[:n_groups]
+    return np.concatenate([center + rng.normal(size=(20, 4)) for center in centers])
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize(
+    ("estimator", "kernel"),
+    [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}") for case in CASES],
+)
+def test_other_arrays_get_the_same_answers(estimator, kernel, n_clusters, library):
+    xp = pytest.importorskip(library)
+    X = groups(n_clusters)
+    params = {"kernel": kernel, "random_state": 0}
+    if "low_rank" in estimator().get_params() and kernel != "linear":
+        params["low_rank"] = "cholesky"  # as on devices, of however few samples
+    local, _ = fit_quietly(estimator(n_clusters, **params), X)
+    with config_context(array_api_dispatch=True):
+        rows = xp.asarray(X)
+        model, _ = fit_quietly(estimator(n_clusters, **params), rows)
+        said = model.predict(rows)
+        scores = model.decision_function(rows)
+    for values in (model.labels_, said, scores, model.intercept_):
+        assert type(values) is type(rows)
+    np.testing.assert_array_equal(np.asarray(model.labels_), local.labels_)
+    np.testing.assert_array_equal(np.asarray(said), local.labels_)
+    expected = local.decision_function(X)
+    tolerance = 1e-6 * np.abs(expected).max()
+    np.testing.assert_allclose(np.asarray(scores), expected, atol=tolerance, rtol=0)
