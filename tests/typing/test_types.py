@@ -67,7 +67,7 @@ def marked(path, checker):
 def pyright_lines():
     """Lines of the files of this folder of which pyright tells an error."""
     done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--outputjson", *map(str, FILES)],
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", *FILES],
         capture_output=True,
         text=True,
         cwd=HERE,
