@@ -18,6 +18,8 @@ from separatrix.data.rows import check_fits_memory, dense_blocks, features_of, s
 DISTANCE_ROWS = 2_000
 # Rows that the features of a kernel are spanned by are chosen from so many at most.
 LANDMARK_ROWS = 20_000
+# Values whose squares single precision still holds.
+LARGEST_SINGLE = 1e18
 # Negative eigenvalues, as a share of the largest diagonal entry, that rounding may explain.
 INDEFINITE = 1e-6
 # Traits of the kernels that have a name.
@@ -323,11 +325,19 @@ class KernelMap:
         if sp.issparse(X) and not sp.issparse(self.landmarks) and not self.kernel.is_chi2:
             # as dense as the samples of the fit were, so that both have the same values
             return np.concatenate([self.values(block) for block in dense_blocks(X)])
+        if isinstance(X, np.ndarray) and X.dtype == np.float32 and self._is_large:
+            X = X.astype(np.float64)
         if np.ndim(self.origin):
             X = X - like(self.origin, X)
         landmarks = self.landmarks
         landmarks = landmarks if sp.issparse(landmarks) else like(landmarks, X)
         return self.kernel.values(X, landmarks)
+
+    @property
+    def _is_large(self):
+        """Whether squares of the landmarks' values are too large for single precision."""
+        largest = abs(self.landmarks).max() if self.landmarks.shape[0] else 0.0
+        return max(float(largest), float(np.max(np.abs(self.origin)))) > LARGEST_SINGLE
 
     def to_normals(self, coef):
         """Weights of the samples' own features from weights of a linear kernel's features."""

@@ -14,6 +14,8 @@ MIRROR_STEPS = 20_000
 # of them those of the multipliers have full length.
 WEIGHT_PACE = 3.0
 FULL_STEPS = 1_000
+# Less than this, margins in excess cost nothing that numbers can tell.
+LEAST_NU = 1e-100
 
 
 # --- the paper's solver -------------------------------------------------------------------------
@@ -42,7 +44,7 @@ class Dual:
         """Weights of the squares of zeta and of beta in (3), times two."""
         m, machine = len(self.K), self.machine
         ridge = m * (1 - machine.theta) ** 2 / (2 * machine.strength)
-        return ridge, ridge / machine.nu
+        return ridge, ridge / max(machine.nu, LEAST_NU)
 
     def values(self, zeta, beta):
         """G of each labelling, at multipliers of shape (n_machines, n_samples)."""
