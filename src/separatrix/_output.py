@@ -4,7 +4,7 @@ from html import escape
 
 from separatrix._typing import DataFrame
 
-__all__ = ["data_frame", "html_table", "in_digits", "in_percent", "text_table"]
+__all__ = ["data_frame", "html_table", "in_digits", "in_percent", "quoted", "text_table"]
 
 
 def in_digits(value: float) -> str:
@@ -18,6 +18,12 @@ def in_percent(share: float) -> str:
     if 0 < percent < 0.5 or 99.5 < percent < 100:
         return "< 1 %" if percent < 1 else "> 99 %"
     return f"{percent:.0f} %"
+
+
+def quoted(names, most=12):
+    """Names in quotes, so that one sees where they end; only the first of many."""
+    names = list(names)
+    return ", ".join(f"{name!r:.80}" for name in names[:most]) + ", ..." * (len(names) > most)
 
 
 def text_table(header: list[str], rows: list[list[str]], *, left: tuple[int, ...] = (0,)) -> str:
@@ -44,10 +50,10 @@ def html_table(header: list[str], rows: list[list[str]]) -> str:
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def data_frame(columns: dict, index: list, name: str) -> DataFrame:
-    """Columns with a named index, as a data frame of pandas."""
+def data_frame(columns: dict, index: list, name: str, method: str = "to_frame") -> DataFrame:
+    """Columns with a named index, as a data frame of pandas, which `method` needs."""
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("to_frame needs pandas: pip install pandas") from error
+        raise ImportError(f"{method} needs pandas: pip install pandas") from error
     return pd.DataFrame(columns, index=pd.Index(index, name=name))

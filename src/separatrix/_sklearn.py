@@ -34,6 +34,7 @@ __all__ = [
     "fit_context",
     "is_dask",
     "is_numpy",
+    "last_step",
     "like",
     "namespace_of",
     "one_blas_thread",
@@ -74,6 +75,11 @@ def python_scalar(value):
 
 
 _NUMPY_NAMESPACE, _, _ = get_namespace_and_device(np.empty(0))
+
+
+def last_step(estimator):
+    """The estimator, or the last step of a pipeline."""
+    return last_step(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
 
 
 def namespace_of(array):

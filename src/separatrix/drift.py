@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._output import data_frame, html_table, in_digits, in_percent, text_table
+from separatrix._sklearn import last_step
 from separatrix._typing import Array, DataFrame, RandomState, Samples
 from separatrix.data.gate import check_number, check_rows, naming
 from separatrix.models.scores import cluster_scores, ignoring_names, in_memory, leads, predicted
@@ -211,7 +212,7 @@ def assignment_drift(
     if X_fit is not None:
         labels_fit = predicted(model, X_fit)
     else:
-        clusterer = _last_step(model)
+        clusterer = last_step(model)
         if not hasattr(clusterer, "labels_"):
             raise ValueError(
                 f"X_fit=None needs labels_, which {type(clusterer).__name__} lacks; pass X_fit."
@@ -240,10 +241,6 @@ def drift_of_sizes(sizes_fit, sizes_new):
     """Drift as far as sizes of clusters 0, 1, ... tell."""
     fit, new = np.asarray(sizes_fit), np.asarray(sizes_new)
     return Drift(list(range(len(fit))), fit, new, p_shares=_p_shares(fit, new))
-
-
-def _last_step(model):
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def _sizes(labels_fit, labels_new):

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._output import quoted
 from separatrix.cli import Refusal
-from separatrix.cli.reading import Reading, Table, quoted, read_table
+from separatrix.cli.reading import Reading, Table, read_table
 from separatrix.tables.columns import CellError, ColumnError, as_texts, columns_of
 from separatrix.tables.features import CategoryFeatures
 from separatrix.tables.findings import cluster_findings

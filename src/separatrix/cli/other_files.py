@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from separatrix._output import quoted
 from separatrix.cli import Refusal
-from separatrix.cli.reading import INDEX, VALUE, Table, check_fits, names_of, quoted
+from separatrix.cli.reading import INDEX, VALUE, Table, check_fits, names_of
 
 __all__ = ["read_json", "read_npz", "read_parquet", "read_sqlite", "read_workbook"]
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from separatrix._output import quoted
 from separatrix.cli import Refusal
 from separatrix.data.memory import physical_memory
 
-__all__ = ["HEAD", "VALUE", "Reading", "Table", "check_fits", "names_of", "quoted", "read_table"]
+__all__ = ["HEAD", "VALUE", "Reading", "Table", "check_fits", "names_of", "read_table"]
 
 NO_ROWS = "there are names of columns, but no rows of data"
 HEAD = 1 << 20  # bytes that tell what a file holds and how dense the values of a text are
@@ -74,12 +75,6 @@ class Table:
     place: Callable[[int], str] = lambda row: f"row {row + 1}"
     facts: tuple[tuple[str, str], ...] = ()
     decimal: str | None = None  # sign before the fraction of numbers, where it is known
-
-
-def quoted(names, most=12):
-    """Names in quotes, so that one sees where they end; only the first of many."""
-    names = list(names)
-    return ", ".join(f"{name!r:.80}" for name in names[:most]) + ", ..." * (len(names) > most)
 
 
 def names_of(header):

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import Interval, StrOptions, is_dask, one_blas_thread, to_numpy
 from separatrix._typing import ArrayLike, Samples
-from separatrix.data.distinct import row_hashes
-from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, sample_rows
+from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, map_rows, sample_rows
 from separatrix.estimators.base import (
     BoundaryClustering,
     best_of_starts,
@@ -30,7 +29,7 @@ from separatrix.estimators.parameters import (
 from separatrix.labels.sizes import check_halves
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
 from separatrix.models.starts import drawn_rows, labels_of_start, solve_from_start, start_of
-from separatrix.result import Progress, SolverResult, Status, numbered
+from separatrix.result import Labelling, Progress, SolverResult, Status, decoded, numbered
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.bisection import bisect
 from separatrix.solvers.ridge import FeatureBasis, KernelBasis, MarginProblem
@@ -396,14 +395,7 @@ class MaximumMarginClustering(BoundaryClustering):
                 "samples of a dask array; use low_rank='cholesky' or 'nystroem'."
             )
         check_fits_memory(X.shape[0], remedy="use low_rank='cholesky' or 'nystroem'")
-        X = to_numpy(X)
-        if kernel.is_linear:
-            K = kernel.values(X, X)
-            return KernelBasis(K.astype(np.float64, copy=False), X, row_hashes(X)), X, None
-        feature_map = kernel.at(X)
-        K = X if kernel.is_precomputed else feature_map(X)
-        basis = KernelBasis(K.astype(np.float64, copy=False), None, row_hashes(X))
-        return basis, basis.K, feature_map
+        return KernelBasis.of(to_numpy(X), kernel)
 
     def _n_tasks(self):
         return self.n_init
@@ -439,27 +431,24 @@ class MaximumMarginClustering(BoundaryClustering):
             "tol": self.tol,
         }
 
-        def solve_with(path):
-            def solve(part, start, progress):
-                # threads of BLAS only wait for each other on small problems
-                run = one_blas_thread(solve_margin) if part.is_small else solve_margin
-                resumed = isinstance(start, SolverResult)
-                return run(
-                    part,
-                    loss=self.loss,
-                    path=path[-1:] if resumed else path,
-                    progress=progress,
-                    machines=start.details[0].machines if resumed else None,
-                    labels=None if resumed else labels_of_start(start, part, n_clusters),
-                    **parameters,
-                )
-
-            return solve
+        def solve(part, start, progress, *, path):
+            # threads of BLAS only wait for each other on small problems
+            run = one_blas_thread(solve_margin) if part.is_small else solve_margin
+            resumed = isinstance(start, SolverResult)
+            return run(
+                part,
+                loss=self.loss,
+                path=path[-1:] if resumed else path,
+                progress=progress,
+                machines=start.details[0].machines if resumed else None,
+                labels=None if resumed else labels_of_start(start, part, n_clusters),
+                **parameters,
+            )
 
         def from_start(init, path, progress):
             return solve_from_start(
                 problem,
-                solve_with(path),
+                partial(solve, path=path),
                 init,
                 n_clusters,
                 restart=restart,
@@ -641,7 +630,6 @@ def solve_margin(
     if links is not None and present is not None:
         links = links.restricted(present)
     update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links)
-    objective_at = partial(objective_of, loss=loss, epsilon=epsilon)
     # 0) label all rows by the start
     if machines is not None:
         labels = update(
@@ -668,11 +656,7 @@ def solve_margin(
         machines = [fit.model for fit in fits]
         normals, offsets = zip(*(ridge.boundary(model) for model in machines), strict=True)
         boundaries = Boundaries(np.array(normals), np.array(offsets) + step.shifts, code)
-        reached = sum(
-            objective_at(fit, shift, signs_of(step.labels, side, ridge.dtype), path[level], weight)
-            for fit, shift, side in zip(fits, step.shifts, code, strict=True)
-        )
-        rule = Rule(boundaries, machines, step.within, objective, reached)
+        rule = Rule(boundaries, machines, step.within, path[level], objective)
         iterations.record(objective, boundaries)
         # 3) stop at a fixed point, in a cycle or in a stall; on the way there, go on to the next C
         moved = weight_of(labels != step.labels, weight)
@@ -685,10 +669,25 @@ def solve_margin(
             level, trace = level + 1, Trace(tol)
     if rules and iterations.status is not Status.CONVERGED:
         rule = min(rules, key=lambda rule: rule.objective)
-    labelling = problem.labelling(rule.boundaries)
-    if problem.links is not None:  # of all samples, those without weight too
-        labels = linked(problem, rule.boundaries, loss=loss, balance=balance)
-        labelling = replace(labelling, labels=labels)
+    # of all samples, those without weight too
+    scores = map_rows(rule.boundaries.scores, problem.X, width=rule.boundaries.width)
+    values = [scores] if n_clusters == 2 else [scores[:, i] for i in range(n_clusters)]
+    labels = decoded(scores)
+    if problem.links is not None:
+        labels = linked(problem, values, n_clusters, loss=loss, balance=balance)
+    labelling = Labelling(labels, n_clusters, problem.sample_weight)
+    reached = sum(
+        objective_of(
+            f,
+            signs_of(labels, side, ridge.dtype),
+            problem.sample_weight,
+            norm=model.norm,
+            C=rule.C,
+            loss=loss,
+            epsilon=epsilon,
+        )
+        for f, side, model in zip(values, code, rule.machines, strict=True)
+    )
     status = iterations.status
     if labelling.empty.any():
         status = Status.DEGENERATE
@@ -700,14 +699,14 @@ def solve_margin(
         objective=rule.objective,
         history=iterations.history,
         status=status,
-        details=[rule],
+        details=[replace(rule, reached=reached)],
         keeps_labels=problem.links is not None,
     )
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Boundaries and the machines behind them.
+    """Boundaries and the machines behind them, of a value of C.
 
     `objective` is that of the labels which they make, with machines of their own; `reached` that
     of the boundaries as they are, whose offsets keep the balance.
@@ -716,8 +715,9 @@ class Rule:
     boundaries: Boundaries
     machines: list
     within: bool
+    C: float
     objective: float
-    reached: float
+    reached: float = np.nan
 
 
 class Trace:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import assert_all_finite
 from separatrix._sklearn import is_dask, like, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.ordering import canonical_order, reordered
+from separatrix.data.places import order_of_places
 from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
 from separatrix.labels.sizes import balanced_offsets, without_ties
@@ -44,8 +45,9 @@ def search_order(X, kernel, max_samples):
     """
     if is_dask(X) and X.shape[0] > max_samples:
         return np.arange(X.shape[0])
-    # the columns of a kernel matrix are in the order of the samples too
-    return canonical_order(np.sort(to_numpy(X), axis=1) if kernel.is_precomputed else X)
+    if kernel.is_precomputed:
+        return order_of_places(to_numpy(X), pairs=True)
+    return canonical_order(X)
 
 
 def ordered_samples(X, links, kernel, order):

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._output import data_frame, html_table, in_percent, text_table
+from separatrix._sklearn import last_step
 from separatrix._typing import DataFrame, RandomState
 from separatrix.data.gate import check_count, naming
 from separatrix.explanations.rules import ClusterRules, cluster_rules, inputs_of
@@ -319,15 +320,14 @@ def explain(
 
 
 def _name(estimator):
-    clusterer = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return type(clusterer).__name__
+    return type(last_step(estimator)).__name__
 
 
 def _labels(estimator, X):
     """Clusters of the rows: predicted, or those of the fit where there is no prediction."""
     if hasattr(estimator, "predict"):
         return predicted(estimator, X)
-    clusterer = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    clusterer = last_step(estimator)
     labels = in_memory(getattr(clusterer, "labels_", []))
     if len(labels) != X.shape[0]:
         raise ValueError(

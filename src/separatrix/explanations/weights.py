@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from separatrix._sklearn import last_step
 from separatrix.data.gate import check_rows
 from separatrix.models.boundaries import one_vs_rest_code
 from separatrix.models.scores import dense, ignoring_names, in_memory
@@ -55,7 +56,7 @@ def _named(clusters):
 
 def boundary_weights(estimator, table):
     """Weights of each boundary, none if its value is no linear function of the columns."""
-    clusterer = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    clusterer = last_step(estimator)
     coef = in_memory(getattr(clusterer, "coef_", np.empty((0, 0))))
     if table.numbers is None or not len(coef):
         return []

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from separatrix._sklearn import one_thread
+from separatrix._output import data_frame
+from separatrix._sklearn import last_step, one_thread
 from separatrix._typing import Array, ArrayLike, DataFrame, RandomState
 from separatrix.data.frames import Frame
 from separatrix.data.gate import check_count, check_rows, naming
@@ -58,15 +59,10 @@ MAX_SCORED = 10_000
 ONE_THREAD_ROWS = 3_000
 
 
-def clusterer_of(estimator):
-    """The estimator, or the last step of a pipeline."""
-    return clusterer_of(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
-
-
 def family_of(candidate):
     """Family of a candidate of the pool, or of a clusterer."""
     is_ours = isinstance(candidate, Candidate)
-    return candidate.family if is_ours else type(clusterer_of(candidate)).__name__
+    return candidate.family if is_ours else type(last_step(candidate)).__name__
 
 
 def named_candidates(estimators):
@@ -89,7 +85,7 @@ def named_candidates(estimators):
 def prepared(estimator, n_clusters, rng):
     """Clone with the number of clusters and a seed, where it takes them and has none."""
     estimator = clone(estimator)
-    clusterer = clusterer_of(estimator)
+    clusterer = last_step(estimator)
     if n_clusters is not None:
         # mixtures call it otherwise
         for name in ("n_clusters", "n_components"):
@@ -312,14 +308,10 @@ class Comparison:
         table : pandas.DataFrame
             A row for each candidate.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_dataframe needs pandas: pip install pandas") from error
         columns = {"family": self.families, "vote": self.votes, "n_clusters": self.n_clusters}
         columns |= self.scores
         columns |= {"usable": self.usable, "seconds": self.seconds, "note": self.notes}
-        table = pd.DataFrame(columns, index=pd.Index(self.names, name="candidate"))
+        table = data_frame(columns, self.names, "candidate", "to_dataframe")
         return table.iloc[self.order]
 
 

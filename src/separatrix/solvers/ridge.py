@@ -20,6 +20,7 @@ from scipy.linalg.blas import dsymv, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
+from separatrix.data.distinct import row_hashes
 from separatrix.data.moments import total_moments
 from separatrix.data.rows import beside, features_of, join_rows, map_chunks
 from separatrix.models.boundaries import Boundaries
@@ -296,6 +297,18 @@ class KernelBasis:
     X: Any
     keys: np.ndarray | None = None
 
+    @classmethod
+    def of(cls, rows, kernel):
+        """The basis of all rows, the features that boundaries live in, and their map."""
+        keys = row_hashes(rows)
+        if kernel.is_linear:
+            K = kernel.values(rows, rows)
+            return cls(K.astype(np.float64, copy=False), rows, keys), rows, None
+        feature_map = kernel.at(rows)
+        K = rows if kernel.is_precomputed else feature_map(rows)
+        basis = cls(K.astype(np.float64, copy=False), None, keys)
+        return basis, basis.K, feature_map
+
     def ridge(self, sample_weight):
         """Ridge regression in the span of the kernel at the samples of positive weight."""
         rows = self.rows(sample_weight)
@@ -409,16 +422,10 @@ class MarginProblem(SampledProblem):
         rows, weights = distinct_sample(self.rows, self.row_weight, size=size, rng=rng)
         weights = weights * (self.ridge.weight / weights.sum())
         kernel = LINEAR if self.kernel.is_precomputed else self.kernel
-        feature_map = None if kernel.is_linear else kernel.at(rows)
-        basis: FeatureBasis | KernelBasis
         if kernel.is_linear and rows.shape[1] <= rows.shape[0]:
-            basis, X = FeatureBasis.of(rows, rows, weights), rows
+            basis, X, feature_map = FeatureBasis.of(rows, rows, weights), rows, None
         else:
-            K = kernel.values(rows, rows) if feature_map is None else feature_map(rows)
-            basis = KernelBasis(
-                np.asarray(K, dtype=np.float64), rows if kernel.is_linear else None
-            )
-            X = rows if kernel.is_linear else basis.K
+            basis, X, feature_map = KernelBasis.of(rows, kernel)
         return MarginProblem.of(
             samples=rows,
             X=X,

@@ -86,14 +86,13 @@ def _slack(f, y, *, loss, epsilon):
     return xp.abs(distance) - epsilon, xp.sign(distance)
 
 
-def objective_of(fit, shift, y, C, sample_weight, *, loss, epsilon):
-    """Objective of a machine whose offset is moved by `shift`, for signs `y`."""
-    f = fit.fitted + float(shift)
+def objective_of(f, y, sample_weight, *, norm, C, loss, epsilon):
+    """Objective of a machine with the values `f`, and a normal of squared length `norm`."""
     if loss == "square":
         losses = 0.5 * (f - y) ** 2
     else:
         losses = _positive(_slack(f, y, loss=loss, epsilon=epsilon)[0])
-    return 0.5 * fit.model.norm + float(C) * _sum(losses, sample_weight)
+    return 0.5 * norm + C * _sum(losses, sample_weight)
 
 
 def _positive(values):
@@ -507,18 +506,13 @@ class LabelUpdate:
         return Step(labels, np.array([shift]), found.within)
 
 
-def linked(problem, boundaries, *, loss, balance):
-    """Labels of all samples, nearest to those of boundaries, that keep links and balance."""
-    features, coef = problem.X, boundaries.coef
-    fitted = [
-        features @ (row if sp.issparse(features) else like(row, features)) + float(offset)
-        for row, offset in zip(coef, boundaries.intercept, strict=True)
-    ]
+def linked(problem, values, n_clusters, *, loss, balance):
+    """Labels of all samples, nearest to those of the boundaries' values, that keep links."""
     update = LabelUpdate(
         problem.sample_weight,
-        boundaries.n_clusters,
+        n_clusters,
         loss=loss,
         balance=balance,
         links=problem.links,
     )
-    return update(fitted).labels
+    return update(values).labels

@@ -10,6 +10,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from separatrix._output import quoted
+
 __all__ = [
     "CellError",
     "Column",
@@ -17,7 +19,6 @@ __all__ = [
     "as_texts",
     "columns_of",
     "named_columns",
-    "quoted",
     "recognised",
     "refuse",
 ]
@@ -115,12 +116,6 @@ def refuse(column, mask, reason, remedy):
     rows = np.flatnonzero(mask)
     if rows.size:
         raise CellError(column.name, int(rows[0]), f"{column.shown(rows[0])} {reason}", remedy)
-
-
-def quoted(names, most=12):
-    """Names in quotes, so that one sees where they end; only the first of many."""
-    names = list(names)
-    return ", ".join(f"{name!r:.80}" for name in names[:most]) + ", ..." * (len(names) > most)
 
 
 # --- from tables --------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix.tables.columns import MAX_VALUE, CellError, as_texts, quoted, recognised, refuse
+from separatrix._output import quoted
+from separatrix.tables.columns import MAX_VALUE, CellError, as_texts, recognised, refuse
 
 __all__ = ["CategoryFeatures", "DateFeatures", "NumberFeatures", "features_of"]
 

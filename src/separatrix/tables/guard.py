@@ -1,6 +1,7 @@
 """Which columns of a table are of use, what they become, and what there is to say of them."""
 
-from separatrix.tables.columns import ColumnError, as_texts, quoted, recognised
+from separatrix._output import quoted
+from separatrix.tables.columns import ColumnError, as_texts, recognised
 from separatrix.tables.features import features_of
 from separatrix.tables.findings import OVERRULED, Finding, reason_to_leave_out, same_as
 

@@ -8,9 +8,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix._output import quoted
 from separatrix._sklearn import Interval, StrOptions, fit_context
 from separatrix._typing import Array, Samples
-from separatrix.tables.columns import columns_of, quoted
+from separatrix.tables.columns import columns_of
 from separatrix.tables.guard import guarded
 
 __all__ = ["TablePreparer"]
