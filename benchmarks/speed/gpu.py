@@ -1,7 +1,11 @@
 """Clustering of GPU arrays beside NumPy: the same labels, and how much faster.
 
-The same estimator is given the same rows as a NumPy array, a PyTorch tensor and a CuPy array; only
-the products with X move to the device. Prints one line and ends where there is no GPU.
+    python benchmarks/speed/gpu.py               # labels of every clusterer, then the times
+    python benchmarks/speed/gpu.py --agreement   # the labels alone
+
+The same estimator is given the same rows as a NumPy array and as arrays of PyTorch and CuPy. Two
+yardsticks run on the same rows: a copy of them, for the bandwidth of the device, and k-means by
+Lloyd's iterations in plain PyTorch. Prints one line and ends where there is no GPU.
 """
 
 import os
@@ -9,25 +13,52 @@ import os
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import argparse
+import json
 import statistics
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import sklearn
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 import separatrix
-from separatrix import MaximinSeparationClustering, MaximumMarginClustering
+from separatrix import (
+    MaximinSeparationClustering,
+    MaximumMarginClustering,
+    RegularizedLeastSquaresClustering,
+)
+from separatrix._sklearn import to_numpy
 
-ESTIMATORS = {
-    "maximin separation": MaximinSeparationClustering(random_state=0),
-    "maximum margin, square": MaximumMarginClustering(
-        kernel="linear", loss="square", C=1.0, random_state=0
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "speed" / "gpu.json"
+# What the project promises: times the host's speed, times Lloyd's iteration, share of the copy.
+SPEED_LIMIT, LLOYD_LIMIT, BANDWIDTH_LIMIT = 30, 2, 0.4
+COPIED = 2**30  # numbers of four bytes
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator, the shape of its rows, and whether its iterations just read them."""
+
+    estimator: BaseEstimator
+    n_samples: int
+    n_features: int
+    n_clusters: int
+    memory_bound: bool = False
+
+
+CASES = {
+    "maximin separation": Case(
+        MaximinSeparationClustering(random_state=0), 20_000_000, 50, 2, memory_bound=True
     ),
-    "maximum margin, laplacian": MaximumMarginClustering(kernel="linear", C=1.0, random_state=0),
+    "kernel margin": Case(
+        MaximumMarginClustering(kernel="rbf", n_components=300, random_state=0), 5_000_000, 50, 2
+    ),
+    "least squares": Case(
+        RegularizedLeastSquaresClustering(n_clusters=10, random_state=0), 5_000_000, 64, 10
+    ),
 }
-# scikit-learn's digits are too few; two noisy shapes of each size are enough to be timed
-SHAPES = ((1_000_000, 50), (10_000_000, 50), (1_000_000, 784))
 
 
 def devices():
@@ -48,14 +79,21 @@ def devices():
         pass
 
 
-def overlapping(n_samples, n_features, seed=0):
+def overlapping(n_samples, n_features, n_clusters=2, seed=0):
+    """Clouds of unequal shape and size that overlap."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_samples, n_features), dtype=np.float32)
-    second = rng.random(n_samples) < 0.35
     X[:, 0] *= 3.0
-    X[second, 1:4] += 2.0
-    X[second, 4:8] *= 0.5
+    sizes = np.arange(2, n_clusters + 2)
+    cluster = rng.choice(n_clusters, n_samples, p=sizes / sizes.sum())
+    shifts = rng.choice([-1.0, 1.0], (n_clusters, 6)).astype(np.float32)
+    shifts[0] *= -np.sign(shifts[0] @ shifts[-1]) or 1.0
+    X[:, 1:7] += 1.2 * shifts[cluster]
+    X[cluster == 0, 7:11] *= 0.5
     return X
+
+
+# --- times --------------------------------------------------------------------------------------
 
 
 def timed_fit(estimator, X, wait):
@@ -66,72 +104,166 @@ def timed_fit(estimator, X, wait):
     return model, time.perf_counter() - begin
 
 
-def median_fit(estimator, X, wait, repeats):
-    """A fitted model, and the median seconds of further fits."""
-    model, _ = timed_fit(estimator, X, wait)
-    return model, statistics.median(timed_fit(estimator, X, wait)[1] for _ in range(repeats))
+def time_of_pass(model, X, wait, most=8, turned=0.05):
+    """Seconds of an iteration over all rows, as they are in the midst of a fit.
+
+    Fits start from the labels found, some of them turned at random; what a fit costs besides its
+    iterations is what one that makes a single iteration costs.
+    """
+    rng = np.random.default_rng(0)
+    start = to_numpy(model.labels_).astype(np.int8)
+    moved = rng.integers(0, len(start), int(turned * len(start)))
+    start[moved] = rng.integers(0, model.n_clusters, len(moved))
+    seconds, iterations = [], []
+    for max_iter in (1, most):
+        estimator = clone(model).set_params(init=start, max_iter=max_iter, tol=0.0)
+        timed_fit(estimator, X, wait)
+        fitted, taken = timed_fit(estimator, X, wait)
+        seconds.append(taken)
+        iterations.append(fitted.n_iter_)
+    return (seconds[1] - seconds[0]) / max(1, iterations[1] - iterations[0])
 
 
-def compare(name, estimator, X, found, repeats):
-    local, here = median_fit(estimator, X, lambda: None, repeats)
-    print(f"  {name:26} {'NumPy':12}{here:8.3f} s, {local.n_iter_} iterations", flush=True)
+def copy_rate(move, wait):
+    """Bytes read and written a second by a copy of many numbers."""
+    X = move(np.zeros(COPIED, dtype=np.float32))
+    seconds = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        Y = X + 0
+        wait()
+        seconds.append(time.perf_counter() - begin)
+        del Y
+    return 2 * 4 * COPIED / min(seconds)
+
+
+def lloyd_seconds(X, n_clusters, n_iter=20):
+    """Seconds of an iteration of k-means in plain PyTorch, the squared norms computed once."""
+    import torch
+
+    X = torch.asarray(X)
+    centers = X[torch.randperm(X.shape[0], device=X.device)[:n_clusters]]
+
+    def iterate(centers):
+        distances = (centers * centers).sum(1) - 2.0 * (X @ centers.T)
+        labels = distances.argmin(1)
+        members = torch.nn.functional.one_hot(labels, n_clusters).to(X.dtype)
+        return (members.T @ X) / members.sum(0).clamp(min=1.0)[:, None]
+
+    centers = iterate(centers)
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(n_iter):
+        centers = iterate(centers)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / n_iter
+
+
+def measure(name, case, found, repeats):
+    """Times of a case on the host and on every device, printed and as a dict."""
+    print(f"\n{name}: {case.n_samples:,} x {case.n_features} float32, {case.n_clusters} clusters")
+    X = overlapping(case.n_samples, case.n_features, case.n_clusters)
+    host, there = timed_fit(case.estimator, X, lambda: None)
+    print(f"  {'NumPy':12}{there:8.2f} s, {host.n_iter_} iterations", flush=True)
+    row = {"host_seconds": there, "host_threads": os.cpu_count(), "devices": {}}
+    row["shape"] = [case.n_samples, case.n_features, case.n_clusters]
     for device, move, wait in found:
         with sklearn.config_context(array_api_dispatch=True):
             Z = move(X)
             wait()
-            remote, there = median_fit(estimator, Z, wait, repeats)
-            labels = remote.labels_.get() if device == "cupy" else remote.labels_.cpu().numpy()
-        differ = np.mean(labels != local.labels_)
+            _, first = timed_fit(case.estimator, Z, wait)
+            fits = [timed_fit(case.estimator, Z, wait) for _ in range(repeats)]
+            seconds = statistics.median(taken for _, taken in fits)
+            same = float(np.mean(to_numpy(fits[0][0].labels_) == host.labels_))
+            of_device = {"first": first, "warm": seconds, "ratio": there / seconds, "same": same}
+            print(
+                f"  {device:12}{seconds:8.2f} s ({first:.2f} s the first time), "
+                f"{there / seconds:6.1f} x NumPy (at least {SPEED_LIMIT}), {same:.3%} of the "
+                "labels are equal",
+                flush=True,
+            )
+            if case.memory_bound:
+                of_device |= measure_pass(fits[0][0], Z, move, wait, device)
+            row["devices"][device] = of_device
+            del Z, fits
+    return row
+
+
+def measure_pass(model, X, move, wait, device):
+    """Time of one iteration beside a copy of the rows and an iteration of Lloyd's."""
+    rate = copy_rate(move, wait)
+    taken = time_of_pass(model, X, wait)
+    share = 4 * X.shape[0] * X.shape[1] / taken / rate
+    result = {"seconds_of_pass": taken, "copy_bytes_per_second": rate, "share_of_copy": share}
+    print(
+        f"  {'':12}{taken * 1e3:8.2f} ms an iteration: {share:.0%} of the {rate / 1e9:,.0f} GB/s "
+        f"of a copy (at least {BANDWIDTH_LIMIT:.0%})"
+    )
+    if device.startswith("torch"):
+        lloyd = lloyd_seconds(X, model.n_clusters)
+        result["seconds_of_lloyd"] = lloyd
         print(
-            f"  {'':26} {device:12}{there:8.3f} s, {remote.n_iter_} iterations, "
-            f"{here / there:6.1f} x NumPy, {differ:.1e} of the labels differ",
+            f"  {'':12}{lloyd * 1e3:8.2f} ms an iteration of Lloyd's: ours takes "
+            f"{taken / lloyd:.2f} times as long (at most {LLOYD_LIMIT})",
             flush=True,
         )
-        del Z, remote
+    return result
+
+
+# --- labels -------------------------------------------------------------------------------------
 
 
 def agreement(found, n_samples=20_000, n_features=20):
     """What every clusterer makes of device arrays: the labels of NumPy, or an error in a line."""
-    X = overlapping(n_samples, n_features)
-    X[: n_samples // 3, 8:12] += 3.0
+    X = overlapping(n_samples, n_features, 3)
     print(
         f"\nevery clusterer at its defaults, three clusters, {n_samples:,} x {n_features} float32"
     )
+    rows = {}
     for public, entry in separatrix._REGISTRY.items():
         if entry.short_name is None:
             continue
         estimator = getattr(separatrix, public)(3, random_state=0)
-        local = None
+        host = None
         for device, move, _ in found:
             try:
                 with sklearn.config_context(array_api_dispatch=True):
                     model = clone(estimator).fit(move(X))
             except TypeError as error:
+                rows.setdefault(public, {})[device] = str(error)
                 print(f"  {public:40} {device:12} refused: {error}", flush=True)
                 continue
-            local = local or clone(estimator).fit(X)
-            labels = model.labels_.get() if device == "cupy" else model.labels_.cpu().numpy()
-            same = np.mean(labels == local.labels_)
+            host = host or clone(estimator).fit(X)
+            same = float(np.mean(to_numpy(model.labels_) == host.labels_))
+            rows.setdefault(public, {})[device] = same
             print(f"  {public:40} {device:12} {same:.4%} of the labels are equal", flush=True)
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--agreement", action="store_true", help="labels of all, no times")
+    parser.add_argument("--only", nargs="+", choices=list(CASES), help="times of these alone")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the results are kept")
     arguments = parser.parse_args()
     found = list(devices())
     if not found:
         print("skipped: no GPU array library with a device was found")
         return
-    agreement(found)
+    results = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+
+    def keep(**parts):
+        results.update(parts)
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+
+    if not arguments.only:
+        keep(agreement=agreement(found))
     if arguments.agreement:
         return
-    for n_samples, n_features in SHAPES:
-        X = overlapping(n_samples, n_features)
-        print(f"\n{n_samples:,} x {n_features} float32", flush=True)
-        for name, estimator in ESTIMATORS.items():
-            compare(name, estimator, X, found, arguments.repeats)
+    for name in arguments.only or CASES:
+        keep(**{name: measure(name, CASES[name], found, arguments.repeats)})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix._sklearn import is_numpy, like, namespace_of, to_numpy, widest_float
 
 __all__ = [
     "Iterations",
@@ -110,11 +110,24 @@ class Labelling:
     @property
     def weights(self):
         """Total weight of each cluster."""
+        if not is_numpy(self.labels):
+            return self._weights_on_device()
         return np.bincount(
-            to_numpy(self.labels),
-            weights=to_numpy(self.sample_weight),
-            minlength=self.n_clusters,
+            self.labels, weights=to_numpy(self.sample_weight), minlength=self.n_clusters
         ).astype(np.float64)
+
+    def _weights_on_device(self):
+        """The same without a copy of all labels: one number per cluster comes back."""
+        xp, _ = namespace_of(self.labels)
+        weight, sums = self.sample_weight, []
+        for cluster in range(self.n_clusters):
+            inside = self.labels == cluster
+            if weight is None:
+                sums.append(xp.count_nonzero(inside))
+            else:
+                here = weight * xp.astype(inside, weight.dtype)
+                sums.append(xp.sum(here, dtype=widest_float(weight)))
+        return to_numpy(xp.stack(sums)).astype(np.float64, copy=False)
 
     @property
     def empty(self):

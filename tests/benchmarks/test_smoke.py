@@ -1,12 +1,15 @@
 """Every script under benchmarks runs, on sets so small that it takes a second."""
 
+import os
 import sys
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn  # noqa: F401  (it sets variables of the environment)
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -111,8 +114,19 @@ def run_cutting_plane(module, monkeypatch, tmp_path):
 
 
 def run_gpu(module, monkeypatch, tmp_path):
-    shrink(module, monkeypatch, SHAPES=((200, 8),))
-    main_of(module, monkeypatch, "--repeats", 1)
+    strict = pytest.importorskip("array_api_strict")
+    small = {
+        name: replace(case, n_samples=300, n_features=12) for name, case in module.CASES.items()
+    }
+    shrink(
+        module,
+        monkeypatch,
+        CASES=small,
+        COPIED=100,
+        agreement=partial(module.agreement, n_samples=60, n_features=12),
+        devices=lambda: [("strict", strict.asarray, lambda: None)],
+    )
+    main_of(module, monkeypatch, "--repeats", 1, "--out", tmp_path / "gpu.json")
 
 
 def run_images(module, monkeypatch, tmp_path):
@@ -257,8 +271,11 @@ RUNS = {
 
 @pytest.mark.parametrize("path", RUNS)
 def test_script_runs(path, script, monkeypatch, tmp_path, capsys):
+    environment = dict(os.environ)
     RUNS[path](script(path), monkeypatch, tmp_path)
     assert capsys.readouterr().out
+    # what scripts set there would reach the tests that follow in this process
+    assert dict(os.environ) == environment
 
 
 def test_every_script_has_a_run():

@@ -110,10 +110,13 @@ def few_distinct_rows(X, sample_weight, n_wanted):
     rows : ndarray of shape (n_distinct, n_features) or None
         None if there are enough.
     """
-    weight = np.ones(X.shape[0]) if sample_weight is None else to_numpy(sample_weight)
-    first = np.flatnonzero(weight > 0)[:FIRST_ROWS]
+    weight = to_numpy(sample_weight)
+    first = np.arange(min(X.shape[0], FIRST_ROWS))
+    if weight is not None:
+        first = np.flatnonzero(weight > 0)[:FIRST_ROWS]
     if len(np.unique(row_hashes(rows_at(X, first)))) >= n_wanted:
         return None
+    weight = np.ones(X.shape[0]) if weight is None else weight
     local = weight if is_dask(X) else beside(weight, X)
     weights: dict[int, float] = {}
     rows: dict[int, np.ndarray] = {}

@@ -239,11 +239,7 @@ class Kernel:
             rows = rows - origin if np.ndim(origin) else rows
             # the samples were validated before: once is enough
             with config_context(assume_finite=True, skip_parameter_validation=True):
-                found = pivoted_cholesky(
-                    self._diagonal(rows),
-                    lambda i: to_numpy(self.values(rows, rows[[i]]))[:, 0],
-                    **limits,
-                )
+                found = pivoted_cholesky(self._diagonal(rows), self._column_of(rows), **limits)
         if found is None:
             return None
         L, pivots = found
@@ -255,6 +251,14 @@ class Kernel:
             return np.ones(rows.shape[0])
         blocks = (rows[i : i + 64] for i in range(0, rows.shape[0], 64))
         return np.concatenate([np.diag(to_numpy(self.values(block, block))) for block in blocks])
+
+    def _column_of(self, rows):
+        """The function that makes column i of the kernel matrix of the rows."""
+        if self.is_rbf and isinstance(rows, np.ndarray):  # what columns share is computed once
+            rows = rows.astype(np.float64, copy=False)
+            norms = row_norms(rows, squared=True)
+            return lambda i: gaussian_of_norms(rows, norms, i, self.gamma)
+        return lambda i: to_numpy(self.values(rows, rows[[i]]))[:, 0]
 
     def features(self, X, sample_weight, *, n_components, rng):
         """Features of all samples, with the kernel resolved and the map that makes them.
@@ -469,6 +473,15 @@ def gaussian(X, Y, gamma):
     return xp.exp(values)
 
 
+def gaussian_of_norms(rows, norms, i, gamma):
+    """Gaussian kernel of all rows, of known squared norms, with row i; one for equal rows."""
+    sums = norms + norms[i]
+    squares = sums - 2.0 * (rows @ rows[i])
+    squares[squares <= 10 * np.finfo(np.float64).eps * sums] = 0.0
+    squares *= -float(gamma)
+    return np.exp(squares)
+
+
 # --- its matrix ---------------------------------------------------------------------------------
 
 
@@ -571,7 +584,8 @@ def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
     """
     residual = np.array(diagonal, dtype=np.float64)
     scale = np.abs(residual).max()
-    L = np.zeros((len(residual), min(max_rank, len(residual))))
+    # products take the first columns, which should lie together
+    L = np.zeros((len(residual), min(max_rank, len(residual))), order="F")
     pivots: list[int] = []
     for rank in range(L.shape[1]):
         if residual.min() < -INDEFINITE * scale:

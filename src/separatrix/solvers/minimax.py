@@ -358,10 +358,12 @@ class MomentProblem(SampledProblem):
         )
 
     def sampled(self, rng):
-        """The problem of the sampled rows alone."""
-        return MomentProblem.of(
-            self.rows, self.row_weight, reg=self.reg, isotropic=self.isotropic, rng=rng
-        )
+        """The problem of the sampled rows alone, where the samples live."""
+        rows, weight = self.rows, self.row_weight
+        if not sp.issparse(rows):
+            rows = beside(rows, self.X)
+            weight = None if weight is None else beside(weight, rows)
+        return MomentProblem.of(rows, weight, reg=self.reg, isotropic=self.isotropic, rng=rng)
 
     def rule(self, boundaries):
         """What labels the rows: boundaries, or the labels nearest to them that keep the links."""
