@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test test-fast fuzz coverage mutation audit lint typing stub docs dist minimum papers speed robustness validity figures parameters clean
+.PHONY: demo digits test test-fast fuzz coverage mutation audit lint typing stub docs check-site dist minimum papers speed robustness validity figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -43,6 +43,7 @@ audit: .venv/dev.stamp
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 # What mypy and pyright say of ordinary use, with the package as users have it.
@@ -57,6 +58,10 @@ stub: .venv/dev.stamp
 docs: .venv/docs.stamp
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/site
 	@echo "open build/site/index.html"
+
+# Every page of the site in a browser, at desktop and phone width; a fault fails.
+check-site: .venv/dev.stamp
+	$(BIN)/python docs/check_site.py
 
 # Wheel and sdist in dist, and what users find who install them in an empty environment.
 dist: .venv/dev.stamp
@@ -88,9 +93,13 @@ validity: .venv/dev.stamp
 
 # The pictures of README and guide.
 figures: .venv/dev.stamp
-	$(BIN)/python examples/plot_readme_picture.py docs/images/one_unit_changed.png
-	$(BIN)/python examples/plot_image_segmentation.py docs/images/segmentation.png
+	$(BIN)/python examples/criteria/plot_readme_picture.py docs/images/one_unit_changed.png
+	$(BIN)/python examples/kinds_of_data/plot_image_segmentation.py docs/images/segmentation.png
+	$(BIN)/python examples/choosing/plot_idea.py light docs/images/idea_light.png
+	$(BIN)/python examples/choosing/plot_idea.py dark docs/images/idea_dark.png
 	$(BIN)/python examples/gallery.py
+	$(BIN)/python docs/draw_chart.py
+	$(BIN)/python docs/draw_criteria.py
 
 # The table of all estimators and parameters in docs.
 parameters: .venv/dev.stamp

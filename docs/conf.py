@@ -33,6 +33,7 @@ default_role = "literal"
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 
+GALLERY = ["choosing", "criteria", "knowledge", "explaining", "kinds_of_data"]
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say it in words
 numpydoc_show_class_members = False
@@ -40,13 +41,16 @@ sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_",
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "ignore_pattern": "^(?!plot_)",
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
     "show_signature": False,
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/{name}" for name in GALLERY],
+    "within_subsection_order": "ExampleTitleSortKey",
+    "nested_sections": False,
     "reset_modules": ("matplotlib",),
+    "capture_repr": (),  # pictures and what is printed, no names of objects
     "abort_on_example_error": True,
 }
 
@@ -63,7 +67,7 @@ html_theme_options = {
     "github_url": ADDRESSES.get("Repository", ""),
     "use_edit_page_button": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navbar_persistent": ["search-button-field"],
     "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "footer_start": ["copyright"],

@@ -1,24 +1,30 @@
 """README and docs: their code and commands run, and their links and images lead somewhere."""
 
+import ast
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+import separatrix
 from separatrix.cli import main
+from separatrix.metrics import clustering_error
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 GENERATED = ("api", "auto_examples")
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + [
-    page
-    for page in sorted((ROOT / "docs").rglob("*.md"))
-    if page.relative_to(ROOT / "docs").parts[0] not in GENERATED
+    page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in GENERATED
 ]
+# Packages that pages show and that are too large, or too old, to be installed for them.
+NOT_INSTALLED = [name for name in ("mlflow", "gemclus") if find_spec(name) is None]
 CODE = r"^```python\n(.*?)^```"
 # A command stands on a line of its own, with or without a prompt, and may go on on the next.
 COMMAND = r"^    (?:\$ )?((?:cat [^\n]*\| *)?separatrix (?!\w*:)(?:[^\n\\]|\\\n)*)$"
@@ -33,6 +39,10 @@ def texts(pattern, pages=PAGES):
         for page, pieces in found.items()
         if pieces
     ]
+
+
+def code_of(page):
+    return re.findall(CODE, page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +78,26 @@ def succeed(command):
 )
 def test_code_runs(page, blocks, customers, monkeypatch):
     monkeypatch.chdir(customers)
+    run(page, blocks)
+
+
+def run(page, blocks):
+    """The names that the code of a page leaves behind."""
     names = {"__name__": "__main__"}
     for block in blocks:
-        if "mlflow" in block and find_spec("mlflow") is None:  # a large package, not installed
-            continue
-        exec(compile(block, page.name, "exec"), names)
+        if not any(name in block for name in NOT_INSTALLED):
+            exec(compile(block, page.name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(("page", "shown"), texts(r"^```text\n(.*?)^```"))
+def test_code_prints_what_is_shown(page, shown, customers, monkeypatch, capsys):
+    """Line by line; a page may leave lines out."""
+    monkeypatch.chdir(customers)
+    run(page, code_of(page))
+    printed = {line.rstrip() for line in capsys.readouterr().out.splitlines()}
+    lines = [line.rstrip() for block in shown for line in block.splitlines()]
+    assert [line for line in lines if line not in printed and line] == []
 
 
 @pytest.mark.parametrize(("page", "commands"), texts(COMMAND))
@@ -93,11 +118,19 @@ def anchors(page):
 def test_links_and_images_lead_to_files_of_the_repository(page, targets):
     for target in targets:
         path, _, anchor = target.partition("#")
-        file = (page.parent / path).resolve() if path else page
+        file = source((page.parent / path).resolve()) if path else page
         assert file.is_file(), f"{page.name} links to {target}"
         assert not ignored(file), f"{page.name} links to {target}, which git ignores"
         if anchor and file.suffix == ".md":
             assert anchor in anchors(file), f"{page.name} links to {target}"
+
+
+def source(file):
+    """The file itself, or the example that a page of the gallery is made of."""
+    if not file.is_relative_to(DOCS / "auto_examples"):
+        return file
+    example = ROOT / "examples" / file.relative_to(DOCS / "auto_examples").with_suffix(".py")
+    return example.with_name("GALLERY_HEADER.rst") if file.name == "index.rst" else example
 
 
 def ignored(file):
@@ -107,3 +140,120 @@ def ignored(file):
     except FileNotFoundError:
         return False
     return done.returncode == 0
+
+
+# --- the guide --------------------------------------------------------------------------------
+
+
+def headings(page):
+    """Headings of the second level, outside of code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.findall(r"^## (.*)$", text, re.MULTILINE)
+
+
+def n_lines(block):
+    return sum(bool(line.strip()) for line in block.splitlines())
+
+
+def names_in(block):
+    """Names that a block of code assigns, called or read."""
+    return {node.id for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_new_user_gets_there_in_five_lines_each(customers, monkeypatch):
+    """Clusters of a file, new rows, reasons, and the method for five situations."""
+    monkeypatch.chdir(customers)
+    page = DOCS / "start.md"
+    blocks = code_of(page)
+    assert len(blocks) == 3 + 5
+    assert max(map(n_lines, blocks)) <= 5
+    found = run(page, blocks)
+    assigned = (customers / "assigned.csv").read_text(encoding="utf-8").splitlines()
+    assert assigned[0].endswith(",cluster")
+    assert len(assigned) == len(found["new"]) + 1
+    assert {"profile", "explain"} <= names_in(blocks[2])
+    assert found["voted"].agreement_words_
+    other_units = found["wines"] * np.logspace(-2, 2, found["wines"].shape[1])
+    before = found["separation"].labels_
+    np.testing.assert_array_equal(found["separation"].fit(other_units).labels_, before)
+    assert len(set(np.bincount(found["teams"]))) == 1
+    known, species = found["known"], found["species"]
+    pairs = np.equal.outer(known[known >= 0], known[known >= 0])
+    assert (pairs == np.equal.outer(species[known >= 0], species[known >= 0])).all()
+    assert clustering_error(found["moons"], found["shapes"].labels_) == 0
+
+
+QUESTIONS = [page for page in (DOCS / "questions").glob("*.md") if page.name != "index.md"]
+
+
+@pytest.mark.parametrize("page", QUESTIONS, ids=lambda page: page.stem)
+def test_a_question_has_short_code_and_says_when_not(page):
+    (block,) = code_of(page)
+    assert n_lines(block) <= 10
+    assert headings(page) == ["When not"]
+    index = (DOCS / "questions" / "index.md").read_text(encoding="utf-8")
+    assert f"]({page.name})" in index
+    assert f"\n{page.stem}\n" in index
+
+
+CRITERIA = ["separation", "margin", "volume", "least_squares"]
+CRITERIA += ["labellings", "information", "relaxations", "classics"]
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_criteria_are_told_in_one_order(name):
+    page = DOCS / f"{name}.md"
+    order = ["Objective", "Intuition", "When to take it, and when not", "Example", "Cost"]
+    found = headings(page)
+    assert [heading for heading in found if heading in order] == order
+    assert re.fullmatch("Papers?, and where we depart", found[-1])
+    assert f"images/criterion_{name}.png" in page.read_text(encoding="utf-8")
+    assert code_of(page)
+
+
+def test_every_criterion_has_its_estimators_on_a_page():
+    pages = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in CRITERIA)
+    for name, entry in separatrix._REGISTRY.items():
+        if entry.home.startswith(("criteria", "classics")):
+            assert f"`{name}`" in pages
+
+
+def test_the_chart_is_drawn_and_leads_to_pages():
+    drawn = runpy.run_path(str(DOCS / "draw_chart.py"))
+    assert drawn["CHART"].read_text(encoding="utf-8") == drawn["chart"]()
+    for _, method, page in drawn["QUESTIONS"]:
+        assert {method, f"{method}Clustering"} & set(separatrix.__all__)
+        assert (DOCS / "questions" / f"{page}.md").is_file()
+
+
+CITATION = r'\.\. \[\d+\] (.*?)(?=\n\s*\.\. \[|\n\s*\n|\n\s*""")'
+
+
+def test_the_bibliography_has_every_paper_that_docstrings_cite():
+    listed = " ".join((DOCS / "bibliography.md").read_text(encoding="utf-8").split())
+    cited = set()
+    for module in (ROOT / "src").rglob("*.py"):
+        text = module.read_text(encoding="utf-8")
+        for entry in re.findall(CITATION, text, re.DOTALL):
+            cited |= set(re.findall('"([^"]+)"', " ".join(entry.split())))
+    assert len(cited) > 20
+    assert {title for title in cited if title not in listed} == set()
+
+
+EXAMPLES = sorted((ROOT / "examples").rglob("plot_*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_say_what_they_teach(example):
+    """A title, a text, and data that need no download."""
+    code = example.read_text(encoding="utf-8")
+    title, line, *text = ast.get_docstring(ast.parse(code)).splitlines()
+    assert set(line) == {"="}
+    assert len(line) == len(title)
+    assert len(" ".join(text).split()) >= 20
+    assert "fetch_" not in code
+
+
+def test_the_gallery_has_twenty_examples():
+    assert len(EXAMPLES) >= 20

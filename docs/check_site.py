@@ -1,0 +1,54 @@
+"""Open every page of build/site at desktop and phone width; a fault fails.
+
+Faults are messages on the console, files that are missing, and pages wider than the screen.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+SITE = Path(__file__).parents[1] / "build" / "site"
+WIDTHS = {"desktop": 1280, "phone": 390}
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+
+
+def pages():
+    """Pages of the site, without the templates of the theme."""
+    return sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
+
+
+def faults(page, width):
+    """What is wrong with the pages of the site at one width of the screen."""
+    found: list[str] = []
+    page.set_viewport_size({"width": width, "height": 900})
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("requestfailed", lambda request: found.append(f"missing: {request.url}"))
+    page.on(
+        "console",
+        lambda told: found.append(told.text) if told.type in ("error", "warning") else None,
+    )
+    for path in pages():
+        page.goto(path.as_uri())
+        widest = page.evaluate("document.documentElement.scrollWidth")
+        if widest > width:
+            found.append(f"{widest} pixels wide")
+        yield from (f"{path.relative_to(SITE)}: {fault}" for fault in found)
+        found.clear()
+
+
+def main():
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    told = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program)
+        for name, width in WIDTHS.items():
+            told += [f"{name}: {fault}" for fault in faults(browser.new_page(), width)]
+        browser.close()
+    print("\n".join(told) or f"{len(pages())} pages without a fault")
+    return bool(told)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""
+Pairs that belong together
+==========================
+
+Six flowers near the border are known to be of one kind with another one, drawn as lines.
+`must_link` moves them to its cluster without exception, and the boundary as far as the method
+follows: links are about rows, not about places. `cannot_link` does the opposite.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_iris
+
+from separatrix import MaximumMarginClustering
+from separatrix.plots import BoundaryDisplay
+
+petals, species = load_iris(return_X_y=True)
+petals, species = petals[50:, 2:], species[50:]  # the two species that overlap
+free = MaximumMarginClustering(2, kernel="linear").fit(petals)
+wrong = np.flatnonzero(free.labels_ != species - 1)[:6]
+sure = np.flatnonzero(free.labels_ == species - 1)
+together = [[row, sure[species[sure] == species[row]][0]] for row in wrong]
+linked = MaximumMarginClustering(2, kernel="linear").fit(petals, must_link=together)
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+for ax, model, title in zip(axes, (free, linked), ("no links", "six links"), strict=True):
+    BoundaryDisplay.from_estimator(model, petals, ax=ax)
+    for pair in together:
+        ax.plot(*petals[pair].T, color="0.3", linewidth=0.8)
+    ax.set(title=title, xlabel="petal length (cm)", ylabel="petal width (cm)")
