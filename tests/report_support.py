@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -24,6 +25,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
+        self.html = text
         self.open, self.tags, self.tables, self.texts = [], [], [], []
         self.feed(text)
         assert self.open == []
@@ -59,6 +61,11 @@ class Page(HTMLParser):
         (found,) = (rows for rows in self.tables if rows[0][: len(head)] == list(head))
         return {row[0]: row[1:] for row in found[1:]}
 
+    def with_class(self, name):
+        """Texts of the paragraphs of a class."""
+        found = re.findall(rf'<p class="{name}">(.*?)</p>', self.html, re.DOTALL)
+        return [unescape(text) for text in found]
+
     def ids(self):
         return [attrs["id"] for tag, attrs in self.tags if tag == "section"]
 
@@ -88,7 +95,7 @@ def comparison(X=IRIS):
         names=["separation", "margin", "means <b>three</b>", "means, two"],
         families=["separation", "margin", "means", "means"],
         labels=labels,
-        scores={"neighbors": np.array([0.8, 0.9, 0.7, 0.6])},
+        scores={"neighbors": np.array([0.8, 0.9, 0.7, 0.6]), "gap": np.zeros(4)},
         votes=np.array([0.75, 1.0, 0.5, 0.25]),
         agreement=agreement,
         usable=np.array([True, True, True, False]),

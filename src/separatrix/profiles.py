@@ -1,6 +1,7 @@
 """What is typical of clusters, in the units and the words of their table."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from separatrix._typing import ArrayLike, DataFrame
 from separatrix.data.gate import check_labels, check_length, computed
 from separatrix.tables.columns import named_columns
 
-__all__ = ["ClusterProfile", "Difference", "Profile", "profile"]
+__all__ = ["ClusterProfile", "Difference", "Profile", "profile", "profile_of"]
 
 MOST_TOLD = 3  # columns that are told of each cluster
 LEAST_TOLD = 0.2  # standard deviations; a smaller difference is none to speak of
@@ -36,6 +37,8 @@ class Difference:
         Mean of the cluster less that of the rest, in standard deviations of the whole column.
     text : str
         The same in words.
+    shown : str
+        The value alone, as readers write it.
     """
 
     column: str
@@ -44,6 +47,12 @@ class Difference:
     overall: float
     effect: float
     text: str
+    shown: str
+
+    @property
+    def name(self) -> str:
+        """Name of the column, with the category."""
+        return self.column if self.level is None else f"{self.column} = {self.level}"
 
 
 @dataclass(frozen=True)
@@ -82,15 +91,30 @@ class Profile:
     ----------
     clusters : list of ClusterProfile
         The clusters in the order of their labels.
-    summaries : dict of str to list of float
-        Of each column of numbers the quartiles in each cluster, of each category its share.
+    differences : dict of str to list of Difference
+        Of each column, or each category of it, how every cluster differs: those first that differ
+        most between clusters.
     n_unclustered : int
         Rows of no cluster, whose label is -1. They count among the rest.
     """
 
     clusters: list[ClusterProfile]
-    summaries: dict[str, list[float]]
+    differences: dict[str, list[Difference]]
     n_unclustered: int
+    _columns: list[Any]
+    _codes: np.ndarray  # places in `clusters`, as many as these are for rows of no cluster
+
+    @cached_property
+    def summaries(self) -> dict[str, list[float]]:
+        """Of each column of numbers the quartiles in each cluster, of each category its share."""
+        found: dict[str, list[float]] = {}
+        for column in self._columns:
+            if column.kind == "numbers":
+                found |= _quartiles(column, self._codes, len(self.clusters))
+            elif column.kind == "texts":
+                names = (f"{column.name} = {level}" for level in _levels(column))
+                found |= {name: [one.value for one in self.differences[name]] for name in names}
+        return found
 
     def _cells(self):
         return [
@@ -181,93 +205,101 @@ def profile(X: Any, labels: ArrayLike, feature_names: Any = None) -> Profile:
             "X has no column of numbers, dates or texts; pass the table that readers know."
         )
     labels = check_labels(labels)
-    n_rows = len(columns[0].values)
-    check_length("X", n_rows, "labels", len(labels))
-    names = np.unique(labels[labels != -1])
-    if not len(names):
+    check_length("X", len(columns[0].values), "labels", len(labels))
+    if np.all(labels == -1):
         raise ValueError("labels are all -1, so there is no cluster to describe; pass others.")
-    members = labels[:, None] == names
-    told: list[list[Difference]] = [[] for _ in names]
-    summaries: dict[str, list[float]] = {}
-    for column in columns:
-        differences, summary = _described(column, members)
-        summaries |= summary
-        for of_cluster, difference in zip(told, differences, strict=True):
-            of_cluster.append(difference)
+    return profile_of(columns, labels)
+
+
+def profile_of(columns, labels):
+    """Profile of clusters from columns as arrays; rows of no cluster have the label -1."""
+    names = np.unique(labels[labels != -1])
+    places = np.minimum(np.searchsorted(names, labels), len(names) - 1)
+    codes = np.where(names[places] == labels, places, len(names))
+    sizes = np.bincount(codes, minlength=len(names) + 1)
+    told = [one for column in columns for one in _described(column, codes, len(names))]
+    told.sort(key=lambda of_clusters: -max(abs(one.effect) for one in of_clusters))
     return Profile(
         clusters=[
-            ClusterProfile(name.item(), int(size), size / n_rows, _largest(of_cluster))
-            for name, size, of_cluster in zip(names, members.sum(axis=0), told, strict=True)
+            ClusterProfile(name.item(), int(size), size / len(labels), _largest(of_cluster))
+            for name, size, of_cluster in zip(
+                names, sizes[:-1], zip(*told, strict=True), strict=True
+            )
         ],
-        summaries=summaries,
-        n_unclustered=int((~members.any(axis=1)).sum()),
+        differences={of_clusters[0].name: list(of_clusters) for of_clusters in told},
+        n_unclustered=int(sizes[-1]),
+        _columns=columns,
+        _codes=codes,
     )
 
 
 def _largest(differences):
-    """The differences worth telling, the largest first."""
-    worth = [one for one in differences if abs(one.effect) >= LEAST_TOLD]
-    return sorted(worth, key=lambda one: -abs(one.effect))[:MOST_TOLD]
+    """The differences worth telling, the largest first, one of each column."""
+    # of two categories that differ as much, the one that the cluster has more of
+    ranked = sorted(differences, key=lambda one: (-round(abs(one.effect), 9), -one.effect))
+    of_columns: dict[str, Difference] = {}
+    for one in ranked:
+        of_columns.setdefault(one.column, one)
+    return [one for one in of_columns.values() if abs(one.effect) >= LEAST_TOLD][:MOST_TOLD]
 
 
 # --- one column ---------------------------------------------------------------------------------
 
 
-def _described(column, members):
-    """How a column differs in each cluster from the rest, and what sums it up, by name."""
+def _described(column, codes, n_clusters):
+    """How a column, or each category of it, differs in each cluster from the rest."""
     if column.kind == "texts":
-        return _described_levels(column, members)
+        return _described_levels(column, codes, n_clusters)
     values = column.values
     if column.kind == "dates":
         values = np.where(column.missing, np.nan, values.astype("datetime64[s]").astype(float))
     known = ~np.isnan(values)
-    means, overall, effects = _compared(values[known], members[known])
+    if not known.all():
+        values, codes = values[known], codes[known]
+    means, overall, effects = _compared(values, codes, n_clusters)
     words = ("small", "large") if column.kind == "numbers" else ("early", "late")
-    differences = [
-        Difference(
-            column.name,
-            None,
-            mean,
-            overall,
-            effect,
-            f"{words[effect > 0]} {column.name} "
-            f"({_shown(mean, column.kind)}, overall {_shown(overall, column.kind)})",
-        )
-        for mean, effect in zip(means, effects, strict=True)
-    ]
-    if column.kind == "dates":
-        return differences, {}
-    return differences, _quartiles(column.name, values[known], members[known])
-
-
-def _described_levels(column, members):
-    """The same for categories, by the one that differs most."""
-    levels, codes = list(column.levels), column.values
-    if column.missing.any():
-        levels, codes = [*levels, MISSING], np.where(codes < 0, len(levels), codes)
-    sizes = members.sum(axis=0)
-    found, summary = [], {}
-    for code, level in enumerate(levels):
-        has_level = codes == code
-        shares = (
-            has_level.astype(int) @ members / sizes
-        ).tolist()  # counted, so that all of them are 1
-        _, overall, effects = _compared(has_level.astype(float), members)
-        summary[f"{column.name} = {level}"] = shares
-        found.append((level, shares, overall, effects))
     differences = []
-    for cluster in range(members.shape[1]):
-        # of two categories that differ as much, the one that the cluster has more of
-        level, shares, overall, effects = max(
-            found, key=lambda one: (round(abs(one[3][cluster]), 9), one[3][cluster])
-        )
-        share, effect = shares[cluster], effects[cluster]
-        text = (
-            f"{_how_often(share, effect)} {column.name} = {level} "
-            f"({in_percent(share)}, overall {in_percent(overall)})"
-        )
-        differences.append(Difference(column.name, level, share, overall, effect, text))
-    return differences, summary
+    for mean, effect in zip(means, effects, strict=True):
+        shown, of_all = (_shown(one, column.kind) for one in (mean, overall))
+        text = f"{words[effect > 0]} {column.name} ({shown}, overall {of_all})"
+        differences.append(Difference(column.name, None, mean, overall, effect, text, shown))
+    return [differences]
+
+
+def _described_levels(column, codes, n_clusters):
+    """The same for categories, each by the ones and zeros of its rows."""
+    levels = _levels(column)
+    level_codes = np.where(column.values < 0, len(levels) - 1, column.values)
+    table = np.bincount(
+        level_codes * (n_clusters + 1) + codes, minlength=len(levels) * (n_clusters + 1)
+    ).reshape(len(levels), -1)
+    counts, in_level = table[:, :n_clusters], table.sum(axis=1)
+    sizes, n_rows = counts.sum(axis=0), len(codes)
+    shares, overall = counts / sizes, in_level / n_rows
+    of_rest = (in_level[:, None] - counts) / np.maximum(n_rows - sizes, 1)
+    spread = np.sqrt(overall * (1 - overall))
+    varies = (spread[:, None] > 0) & (sizes < n_rows)
+    effects = np.where(varies, shares - of_rest, 0.0) / np.where(spread > 0, spread, 1)[:, None]
+    rows = zip(levels, shares.tolist(), overall.tolist(), effects.tolist(), strict=True)
+    return [
+        [
+            _of_level(column.name, level, share, of_all, effect)
+            for share, effect in zip(of_clusters, by, strict=True)
+        ]
+        for level, of_clusters, of_all, by in rows
+    ]
+
+
+def _levels(column):
+    """Categories of a column, one for missing values among them where there are any."""
+    return [*column.levels, *[MISSING] * bool(column.missing.any())]
+
+
+def _of_level(column, level, share, overall, effect):
+    shown = in_percent(share)
+    often = _how_often(share, effect)
+    text = f"{often} {column} = {level} ({shown}, overall {in_percent(overall)})"
+    return Difference(column, level, share, overall, effect, text, shown)
 
 
 def _how_often(share, effect):
@@ -276,9 +308,9 @@ def _how_often(share, effect):
     return "never" if share == 0 else "rarely" if share <= 0.5 else "less often"
 
 
-def _compared(values, members):
+def _compared(values, codes, n_clusters):
     """Mean in each cluster, overall, and by how many deviations it differs from the rest's."""
-    sizes = members.sum(axis=0)
+    sizes = np.bincount(codes, minlength=n_clusters + 1)[:n_clusters]
     n_values, n_rest = len(values), len(values) - sizes
     if not n_values:
         return [np.nan] * len(sizes), np.nan, [0.0] * len(sizes)
@@ -286,7 +318,7 @@ def _compared(values, members):
     unit = np.abs(values - center).max() or 1.0  # squares of large values might overflow
     centered = (values - center) / unit
     spread = centered.std()
-    sums = centered @ members
+    sums = np.bincount(codes, centered, n_clusters + 1)[:n_clusters]
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / sizes
         effects = (means - (centered.sum() - sums) / n_rest) / spread
@@ -295,17 +327,19 @@ def _compared(values, members):
     return (center + unit * means).tolist(), float(center), effects.tolist()
 
 
-def _quartiles(name, values, members):
+def _quartiles(column, codes, n_clusters):
     """Quartiles of the numbers in each cluster, by name."""
+    known = ~column.missing
+    of_cluster = (column.values[known & (codes == code)] for code in range(n_clusters))
     of_clusters = np.array(
         [
-            np.quantile(values[of], list(QUARTILES.values())) if of.any() else [np.nan] * 3
-            for of in members.T
+            np.quantile(values, list(QUARTILES.values())) if values.size else [np.nan] * 3
+            for values in of_cluster
         ]
     )
     return {
-        f"{name} {quartile}": column.tolist()
-        for quartile, column in zip(QUARTILES, of_clusters.T, strict=True)
+        f"{column.name} {quartile}": of_quartile.tolist()
+        for quartile, of_quartile in zip(QUARTILES, of_clusters.T, strict=True)
     }
 
 

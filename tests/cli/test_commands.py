@@ -310,13 +310,14 @@ def test_report_tells_in_the_units_and_names_of_the_table(tmp_path, standardize)
     labels = labels_in(tmp_path / "l.csv")
     features = {**dict(zip(NAMES, X.T, strict=True)), "color=red": color == "red"}
     for name, values in features.items():
-        means = [f"{values[labels == cluster].mean():.3g}" for cluster in (0, 1)]
+        form = "{:.0%}" if values.dtype == bool else "{:.3g}"
+        means = [form.format(values[labels == cluster].mean()) for cluster in (0, 1)]
         cells = "".join(f'<td class="number">{mean}</td>' for mean in means)
         assert re.search(f'<th scope="row">{name}</th>.*?{cells}</tr>', text)
-    nearest = text[text.index('id="nearest"') : text.index('id="making"')]
-    assert set(re.findall('<th scope="row">(.*?)</th>', nearest)) <= set(names)
+    rows = text[text.index('id="rows"') : text.index('id="trust"')]
+    assert set(re.findall('<th scope="row">(.*?)</th>', rows)) <= set(names)
     assert f"separatrix predict new.csv {tmp_path / 'm.skops'} --out" in text
-    assert ("StandardScaler" in text) == standardize
+    assert ("numbers were divided by their standard deviation" in text) == standardize
 
 
 def test_rows_without_names_have_the_numbers_of_the_labels(tmp_path, table):

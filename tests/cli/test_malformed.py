@@ -9,8 +9,6 @@ import sys
 import zipfile
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 import scipy.sparse
 
@@ -76,7 +74,7 @@ def test_the_table_itself_is_sound(tmp_path):
         (TABLE.replace("25,z,5.5", "25,z,5.5,7"), "line 7: 4 fields where the header has 3"),
         (TABLE.replace("27,y,7.5", "27,y,many"), "line 9, column 'pay': 'many' is not a number"),
         (TABLE.replace("27,y,7.5", "27,y,inf"), "line 9, column 'pay': inf is infinite; put"),
-        (TABLE.replace("7.5", "1e151"), r"line 9, column 'pay': 1e\+151 is too large.*scale"),
+        (TABLE.replace("7.5", "2e140"), r"line 9, column 'pay': 2e\+140 is too large.*scale"),
         ("1,2\n3,4\n5,6\n", "line 1 has only numbers; .*or pass --no-header"),
         ("1, 2\n3,4\n5,6\n", "line 1 has only numbers"),
         ("1,NaN,\n3,4,5\n5,6,7\n", "line 1 has only numbers"),
@@ -178,12 +176,9 @@ def test_ten_gigabytes_without_a_line_are_refused(tmp_path, capfd, monkeypatch):
 def test_binary_files_are_measured_before_they_are_unpacked(tmp_path, capfd, monkeypatch):
     zeros = np.zeros((1_000_000, 2))
     np.savez_compressed(tmp_path / "data.npz", X=zeros)
-    pyarrow.parquet.write_table(pa.table({"a": zeros[:, 0]}), tmp_path / "data.parquet")
     small_machine(monkeypatch, 0)
     monkeypatch.setattr(other_files.np, "load", no_reading)
-    monkeypatch.setattr(other_files.pyarrow.parquet.ParquetFile, "read", no_reading)
     assert "about 0.048 GB" in refusal(["cluster", tmp_path / "data.npz", *SEPARATION], capfd)
-    assert "about 0.024 GB" in refusal(["cluster", tmp_path / "data.parquet", *SEPARATION], capfd)
 
 
 def test_sparse_matrices_are_told_apart(tmp_path, capfd):
@@ -196,7 +191,7 @@ def test_values_too_large_to_average_are_refused(tmp_path, capfd):
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,1e308\n2,1e308\n3,\n4,5\n")
     line = refusal(["cluster", path, *SEPARATION, "--impute", "mean"], capfd)
-    assert "line 2, column 'b': 1e+308 is too large to be squared; scale" in line
+    assert "line 2, column 'b': 1e+308 is too large to compute with; scale" in line
 
 
 @pytest.mark.parametrize(
@@ -270,7 +265,8 @@ def test_the_demo_overwrites_nothing_of_others(tmp_path, capfd):
 def test_files_that_are_not_there(tmp_path, capfd):
     path = tmp_path / "data.csv"
     assert f"{path}: No such file" in refusal(["cluster", path, *SEPARATION], capfd)
-    assert f"{tmp_path}: Is a directory" in refusal(["cluster", tmp_path, *SEPARATION], capfd)
+    said = refusal(["cluster", tmp_path, *SEPARATION], capfd)
+    assert f"{tmp_path}: there are no Parquet files" in said
     path.write_text(TABLE)
     assert "x.skops: No such file" in refusal(["predict", path, "x.skops"], capfd)
     assert "separation needs a number" in refusal(["cluster", path, "-m", "separation"], capfd)

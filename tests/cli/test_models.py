@@ -87,6 +87,7 @@ HOLDERS = [
     ("volume", 2, ["affinity=precomputed"], SIMILARITIES),
     ("volume", 3, [], X),
     ("volume", 3, ["multiway=bisection"], X),
+    ("volume", 2, ["neighbors=approximate"], X),
     ("hard-volume", 2, [], X),
     ("mutual-information", 2, [], X),
     ("tree-cut", 2, [], X),
@@ -337,13 +338,22 @@ def test_other_versions_are_told(tmp_path, monkeypatch, program):
         assert line.startswith(f"separatrix: note: {path}: saved by {name}")
 
 
-def test_models_that_could_not_be_loaded_are_not_saved(tmp_path, refused):
-    pytest.importorskip("faiss")
-    (tmp_path / "data.csv").write_text("\n".join(["a,b", *(f"{a},{b}" for a, b in X)]) + "\n")
-    outputs = ["--out", tmp_path / "labels.csv", "--model", tmp_path / "model.skops"]
-    options = ["-k", 2, "-m", "volume", "--set", "neighbors=approximate", *outputs]
-    assert "cannot be saved" in refused("cluster", tmp_path / "data.csv", *options)
-    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+APPROXIMATE = pipeline("volume", settings=["neighbors=approximate"])
+
+
+def test_models_that_could_not_be_loaded_are_not_saved(tmp_path, monkeypatch):
+    monkeypatch.delitem(separatrix._PARTS, "ApproximateSearch")
+    with pytest.raises(Refusal, match=r"cannot be saved: it holds .*ApproximateSearch"):
+        models.save_model(tmp_path / "model.skops", APPROXIMATE, ABOUT)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_approximate_search_is_built_again(tmp_path):
+    """No index of a file reaches compiled code."""
+    models.save_model(tmp_path / "model.skops", APPROXIMATE, ABOUT)
+    loaded, _ = models.load_model(tmp_path / "model.skops")
+    assert loaded[-1]._model.graph.search._table is None
+    np.testing.assert_array_equal(loaded.predict(X + 0.01), APPROXIMATE.predict(X + 0.01))
 
 
 def test_names_in_a_model_do_not_steer_the_terminal(tmp_path, capfd, refused):
@@ -405,7 +415,7 @@ def test_foreign_types_are_refused_unloaded(tmp_path, monkeypatch):
         "separatrixer.base.BaseClustering",
         "separatrix.write_report",  # a function of the registry
         "separatrix._Public",
-        "separatrix.ApproximateSearch",  # a class that no saved model holds
+        "separatrix.Forest",  # a class that no saved model holds
         "separatrix.criteria.separation.MaximinSeparationClustering",  # names have no home
         "separatrix.models.boundaries.Boundaries",
         "os.system",

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
 
 from report_support import ATTACK, IRIS, Page, comparison
-from separatrix import MaximinSeparationClustering
+from separatrix import AutoClustering, MaximinSeparationClustering
 from separatrix.report import write_report
+from separatrix.tables import TablePreparer
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +196,91 @@ def luminance(color):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
+def hostile_table():
+    """A table whose names and cells are code, with what a clustering of it needs."""
+    rng = np.random.default_rng(0)
+    is_large = np.arange(60) < 30
+    X = pd.DataFrame({f"{ATTACK}{j}": rng.normal(size=60) + 9 * is_large for j in range(6)})
+    X[f"{ATTACK}kind"] = np.where(is_large, f"{ATTACK}a", f"{ATTACK}b")
+    X[f"{ATTACK}same"] = ATTACK
+    X.iloc[::9, 0] = np.nan
+    return X
+
+
+@pytest.fixture(scope="module")
+def hostile_model():
+    return make_pipeline(TablePreparer(), AutoClustering(2, random_state=0)).fit(hostile_table())
+
+
+def test_hostile_cells_of_a_table_do_nothing(opened, hostile_model):
+    page = opened(hostile_model, hostile_table(), row_names=[ATTACK] * 60)
+    page.locator("#plot").focus()
+    page.keyboard.press("ArrowRight")
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
+    for place in (".cards", "#preparation", "#rows", "#tip"):
+        assert ATTACK in page.locator(place).inner_text()
+
+
+def test_the_first_screen_tells_what_the_clusters_are(opened, iris_model):
+    page = opened(iris_model, IRIS)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    cards, heat = (page.locator(one).first.bounding_box() for one in (".cards", "td > .heat"))
+    assert cards["y"] + cards["height"] <= 900
+    assert heat["y"] <= 900
+    assert heat["x"] >= cards["x"] + cards["width"]  # side by side
+
+
+def test_wide_tables_say_so_on_a_phone(opened, hostile_model):
+    page = opened(hostile_model, hostile_table())
+    for width in (390, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        are_wide = page.locator(".scroll").evaluate_all(
+            "all => all.map(e => [e.scrollWidth > e.clientWidth + 1, e.classList.contains('wide'),"
+            " getComputedStyle(e, '::before').content.includes('Scroll')])"
+        )
+        assert all(wide == marked == told for wide, marked, told in are_wide)
+        if width == 390:
+            assert any(wide for wide, *_ in are_wide)
+
+
+def test_words_of_clusters_fit_on_a_phone(opened, iris_model):
+    page = opened(iris_model, IRIS)
+    page.set_viewport_size({"width": 390, "height": 800})
+    for cell in page.locator(".cards td.prose").all():
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= 390
+        assert "overall" in cell.inner_text()
+
+
+def test_paper_shows_what_is_folded(opened, iris_model):
+    page = opened(iris_model, IRIS)
+    assert not page.locator("#trust li").first.is_visible()
+    page.pdf()
+    assert all(one.is_visible() for one in page.locator("details li").all())
+
+
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_heat_maps_are_readable(opened, hostile_model, color_scheme):
+    page = opened(hostile_model, hostile_table(), color_scheme=color_scheme)
+    ink = luminance(page.evaluate("getComputedStyle(document.body).color"))
+    colors = page.locator(".heat").evaluate_all(
+        """all => all.map(e => {
+            const canvas = document.createElement("canvas").getContext("2d");
+            canvas.fillStyle = getComputedStyle(e).backgroundColor;
+            canvas.fillRect(0, 0, 1, 1);
+            return `rgb(${canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(", ")})`;
+        })"""
+    )
+    assert len(set(colors)) >= 3
+    for color in set(colors):
+        low, high = sorted([ink, luminance(color)])
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
 def test_text_has_contrast(opened, iris_model, color_scheme):
     page = opened(iris_model, IRIS, color_scheme=color_scheme)
@@ -203,7 +290,7 @@ def test_text_has_contrast(opened, iris_model, color_scheme):
 
     paper = luminance(style("body", "backgroundColor"))
     assert (paper > 0.5) == (color_scheme == "light")
-    inks = [("body", "color"), ("a[href='#sizes']", "color"), ("caption", "color")]
+    inks = [("body", "color"), ("a[href='#trust']", "color"), ("caption", "color")]
     for selector, name in [*inks, ("figcaption", "color"), ("#plot text", "fill")]:
         low, high = sorted([paper, luminance(style(selector, name))])
         assert (high + 0.05) / (low + 0.05) >= 4.5

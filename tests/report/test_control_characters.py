@@ -46,7 +46,7 @@ def test_names_are_shown_and_not_obeyed(iris_model, tmp_path, hostile):
     page = written(tmp_path, iris_model, title=hostile, model_path=hostile, **named)
     assert set(page.table("feature", "weight")) == {f"{escaped}{j}" for j in range(4)}
     assert page.data["tips"][0] == ["row", [f"{escaped}{i}" for i in range(len(IRIS))]]
-    assert set(page.table("row", "cluster")) <= set(page.data["tips"][0][1])
+    assert set(page.table("row", "cluster", "or rather")) <= set(page.data["tips"][0][1])
     assert f"predict new.csv '{escaped}'" in page.text
 
 

@@ -22,7 +22,6 @@ from separatrix import (
     MaximinSeparationClustering,
     MaximumVolumeClustering,
 )
-from separatrix.selection.consensus import agreement_words
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ def test_forms_of_data_give_the_same_report(form, tmp_path):
     )
     X = form(IRIS)
     page = report(MaximinSeparationClustering(2).fit(X), X, tmp_path, feature_names=names)
-    for head in (("feature", "weight"), ("row", "cluster")):
+    for head in (("feature", "weight"), ("row", "cluster", "or rather")):
         assert page.table(*head) == expected.table(*head)
     np.testing.assert_allclose(page.data["points"], expected.data["points"], atol=1e-6)
 
@@ -44,7 +43,7 @@ def test_forms_of_data_give_the_same_report(form, tmp_path):
 def test_rows_and_columns_keep_their_names(iris_model, tmp_path):
     X = IRIS.set_axis([f"plant {i}" for i in range(len(IRIS))], axis=0)
     page = report(iris_model, X, tmp_path)
-    assert set(page.table("row", "cluster")) <= set(X.index)
+    assert set(page.table("row", "cluster", "or rather")) <= set(X.index)
     assert set(page.table("feature", "weight")) == set(IRIS.columns)
     assert page.data["tips"][0] == ["row", list(X.index)]
 
@@ -53,7 +52,7 @@ def test_rows_take_names(iris_model, tmp_path):
     names = np.array([f"plant {i}" for i in range(len(IRIS))])
     page = report(iris_model, IRIS, tmp_path, row_names=names)
     assert page.data["tips"][0] == ["row", names.tolist()]
-    assert set(page.table("row", "cluster")) <= set(names)
+    assert set(page.table("row", "cluster", "or rather")) <= set(names)
     with pytest.raises(ValueError, match="row_names has 3 names but X has 150 rows"):
         report(iris_model, IRIS, tmp_path, row_names=names[:3])
     series = pd.Series(names, index=range(7, 7 + len(names)))
@@ -119,7 +118,7 @@ def test_one_feature_and_labels_alone_will_do(tmp_path):
     page = report(MaximinSeparationClustering(2).fit(X), X, tmp_path)
     assert page.data["axes"] == ["petal length (cm)", "row"]
     page = report(AgglomerativeClustering(3).fit(IRIS), IRIS, tmp_path)
-    assert "No boundary is known here" in page.text
+    assert "No boundary between clusters is known here" in page.text
     assert page.data["axes"][0].startswith("leading principal component")
 
 
@@ -164,15 +163,15 @@ def test_comparison_lists_clusterings_by_votes(tmp_path):
     page = report(compared, IRIS, tmp_path)
     assert page.ids() == ["summary", "projection", "candidates", "agreement", "making"]
     order = ["margin", "separation", "means <b>three</b>", "means, two"]
-    rows = page.table("clustering", "family")
+    rows = page.table("clustering", "place")
     assert list(rows) == order
-    assert rows["margin"] == ["margin", "3", "1.00", "0.90", ""]
+    assert rows["margin"] == ["1st of 4", "margin", "3", "1.00", "0.90", "0.00", ""]
     assert rows["means <b>three</b>"][-1] == "it <i>warned</i>"
     assert rows["means, two"][-1] == "not used"
-    matrix = page.table("clustering", "margin")
-    assert matrix["separation"][:2] == [f"{compared.agreement[0, 1]:.2f}", "1.00"]
-    overall = compared.family_agreement
-    assert f"methods is {overall:.2f} , {agreement_words(overall)}" in page.text
+    matrix = page.table("clustering", "1", "2", "3", "4")
+    assert matrix["2. separation"][:2] == [f"{compared.agreement[0, 1]:.2f}", "1.00"]
+    assert f"methods of different kinds is {compared.family_agreement:.2f}." in page.text
+    assert compared.agreement_words[1:] in page.text
     parameters = page.table("parameter", "value")
     assert parameters == {k: [repr(v)] for k, v in compared.estimators[1].get_params().items()}
     assert parameters["random_state"] == ["0"]

@@ -3,6 +3,7 @@
 import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from separatrix._output import quoted
 from separatrix.cli import Refusal
 from separatrix.cli.reading import Reading, Table, read_table
-from separatrix.tables.columns import CellError, ColumnError, as_texts, columns_of
+from separatrix.tables.columns import CellError, ColumnError, as_texts
 from separatrix.tables.features import CategoryFeatures
 from separatrix.tables.findings import cluster_findings
 from separatrix.tables.guard import guarded
@@ -35,6 +36,12 @@ class Features:
     values: np.ndarray
     X: np.ndarray
 
+    @cached_property
+    def all_rows(self):
+        """Features of all rows, of which those of a table beyond memory are read in blocks."""
+        large = self.table.large
+        return self.X if large is None else large.features(self.preparer)
+
     @property
     def names(self):
         """Names of the features."""
@@ -57,7 +64,14 @@ class Features:
 
     def findings_of(self, labels):
         """What there is to say of the columns and these clusters."""
-        return cluster_findings(self.preparer, self.table.data, labels)
+        return cluster_findings(self.preparer, self.table.columns, labels)
+
+    def typical_of(self, labels):
+        """What is typical of each cluster, in words."""
+        from separatrix.profiles import profile_of
+
+        columns = self.preparer.columns_in(self.table.columns).values()
+        return [one.text for one in profile_of(list(columns), labels).clusters]
 
     def crossed(self, labels):
         """Values of the truth, and of each how many rows are in each cluster."""
@@ -102,7 +116,7 @@ def check_table(table, wishes):
                 raise Refusal(f"{table.name}: {told}")
     if n_rows * len(columns) <= QUICKLY_CHECKED:
         with preparing(table):
-            guarded(columns_of(table.data), wishes)
+            guarded(table.columns, wishes)
 
 
 def featured(table, preparer, id_column=None, truth=None):
@@ -110,15 +124,15 @@ def featured(table, preparer, id_column=None, truth=None):
     ids = {id_column: table.original(False)[id_column]} if id_column else {}
     held_out = None if truth is None else _classes(table, truth)
     with preparing(table):
-        preparer.fit(table.data)
-        values = preparer.in_units(table.data)
+        preparer.fit(table.columns)
+        values = preparer.in_units(table.columns)
     X = values if preparer.scaler_ is None else preparer.scaler_.transform(values)
     return Features(table, preparer, ids, held_out, values, X)
 
 
 def _classes(table, name):
     """The column that clusters are compared with, as texts."""
-    column = as_texts(columns_of(table.data.select([name]))[name])
+    column = as_texts(table.columns[name])
     if len(column.levels) > MOST_CLASSES:
         told = f"holds {len(column.levels):,} values, more than {MOST_CLASSES}"
         remedy = "name a column of classes, or --drop it"

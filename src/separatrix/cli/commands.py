@@ -103,7 +103,7 @@ def run(arguments):
 
 
 @app.callback(invoke_without_command=True)
-def _about(version: Annotated[bool, typer.Option("--version", help="Tell it.")] = False):
+def _about(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False):
     if version:
         typer.echo(f"separatrix {separatrix.__version__}")
         raise typer.Exit
@@ -146,7 +146,7 @@ def _described(features):
     }
     told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     made = f" · {len(features.names)} features" if len(features.names) > len(kinds) else ""
-    return name, f"{len(features.X):,} rows · {told}{made}"
+    return name, f"{features.all_rows.shape[0]:,} rows · {told}{made}"
 
 
 def _noticed(features):
@@ -170,6 +170,9 @@ def _noticed(features):
         n_filled = sum(one.n_missing for one in filled)
         values = "missing value" if n_filled == 1 else "missing values"
         told.append(("filled", f"{n_filled:,} {values}: {', '.join(counts)}"))
+    n_used = len(features.preparer.features_)
+    if features.preparer.scaler_ is not None and n_used > 1:
+        told.append(("scaled", f"{n_used} columns, to the same weight"))
     return told
 
 
@@ -189,13 +192,14 @@ def _agreement(agreement, words):
     return "agreement", f"{agreement:.2f}, {words}" if is_known else words
 
 
-def _summarize(facts, sizes, paths, *more):
+def _summarize(facts, sizes, paths, *more, typical=()):
     """Show on standard error what was found and where it is."""
     from separatrix.cli import screens
 
     hint = "not written: pass --out"
     where = [(kind, hint if path is None else path) for kind, path in paths.items() if path != "-"]
-    screens.show(screens.facts(*facts, *where), screens.sizes(sizes), *more, stderr=True)
+    bars = screens.sizes(sizes, typical)
+    screens.show(screens.facts(*facts, *where), bars, *more, stderr=True)
 
 
 def _read(data, options, categorical, drop, truth):
@@ -273,10 +277,11 @@ def cluster(
     table = _read(data, options, *named)
     features = _features(table, options, *named)
 
+    import numpy as np
     from sklearn.pipeline import Pipeline
 
     from separatrix.cli import screens
-    from separatrix.cli.methods import make_estimator
+    from separatrix.cli.methods import make_estimator, public_name
     from separatrix.cli.writing import Outputs, check_outputs, write_labels
 
     estimator = make_estimator(method, k, settings or [], random_state)
@@ -286,21 +291,21 @@ def cluster(
             check_outputs(table, named[1])
         step(method)
         start = time.perf_counter()
-        with _noting() as notes, _refusing(type(estimator).__name__):
-            estimator.fit(features.X)
+        with _noting() as notes, _refusing(public_name(estimator, method)):
+            labels = _fitted_labels(estimator, features)
         seconds = time.perf_counter() - start
+        if table.large is not None:  # what follows shows the sampled rows
+            estimator.labels_ = estimator.predict(features.X)
         card = features.card(estimator.labels_)
+        card["sizes"] = np.bincount(labels).tolist()
         pipeline = Pipeline([("prepare", features.preparer), (method, estimator)])
         if report:
             step("report")
-            scaler = features.preparer.scaler_
-            scaling = [("standardize", "passthrough" if scaler is None else scaler)]
             with _refusing("report"):
                 separatrix.write_report(
-                    Pipeline([*scaling, (method, estimator)]),
-                    features.values,
+                    pipeline,
+                    table.columns,
                     outputs["report"],
-                    feature_names=features.names,
                     row_names=features.row_names,
                     title=f"Clusters of {Path(table.name).name}",
                     model_path=model or "model.skops",
@@ -311,22 +316,42 @@ def cluster(
             step("model")
             save_model(outputs["model"], pipeline, card)
         if outputs["labels"]:
-            typed = outputs["labels"].endswith(".parquet")
-            written = features.ids if labels_only else table.original(typed)
-            confidence = getattr(estimator, "confidence_", None)
-            write_labels(outputs["labels"], written, estimator.labels_, confidence)
+            if table.large is not None:
+                kept = list(features.ids) if labels_only else None
+                table.large.write_labels(outputs["labels"], labels, columns=kept)
+            else:
+                typed = outputs["labels"].endswith(".parquet")
+                written = features.ids if labels_only else table.original(typed)
+                confidence = getattr(estimator, "confidence_", None)
+                write_labels(outputs["labels"], written, labels, confidence)
     found = len(card["sizes"])
+    count = f"{found} cluster{'s' * (found > 1)}"
+    if found == 1 and k is None:
+        count = "no clusters found: the rows are one group,"
     others = getattr(estimator, "plausible_n_clusters_", ())[1:]
-    doubt = f", {' or '.join(map(str, others))} are as plausible" if others else ""
+    doubt = f"; as plausible: {' or '.join(map(str, others))}" if others else ""
     told = [
         _described(features),
         *_noticed(features),
-        (method, f"{found} cluster{'s' * (found > 1)} in {seconds:.1f} s{doubt}"),
+        (method, f"{count} in {seconds:.1f} s{doubt}"),
         _agreement(*(getattr(estimator, of, None) for of in ("agreement_", "agreement_words_"))),
         *_warned(features, estimator.labels_),
         *(("note", note) for note in notes),
     ]
-    _summarize(told, card["sizes"], paths, *_beside_truth(features, estimator.labels_))
+    typical = features.typical_of(estimator.labels_) if found > 1 else ()
+    beside = _beside_truth(features, estimator.labels_)
+    _summarize(told, card["sizes"], paths, *beside, typical=typical)
+
+
+def _fitted_labels(estimator, features):
+    """Labels of all rows, by a fit to them."""
+    try:
+        return estimator.fit(features.all_rows).labels_
+    except TypeError as error:
+        if features.table.large is None:
+            raise
+        remedy = "use -m separation, margin or kernel-kmeans, or a sample of the rows"
+        raise ValueError(f"it needs all rows in memory, which are too many; {remedy}") from error
 
 
 def _beside_truth(features, labels):
@@ -387,11 +412,17 @@ def predict(
         step(card["method"])
         with _noting() as notes, _refusing(model, *BROKEN):
             with preparing(table):
-                X = pipeline[0].transform(table.data)
-            labels = pipeline[1:].predict(X)
+                if table.large is None:
+                    X = pipeline[0].transform(table.columns)
+                else:
+                    X = table.large.features(pipeline[0])
+                labels = pipeline[1:].predict(X)
             sizes = np.bincount(labels, minlength=len(card["sizes"])).tolist()
             beside_fit = drift_of_sizes(card["sizes"], sizes).words
-        if outputs["labels"]:
+        if outputs["labels"] and table.large is not None:
+            columns = ([id_column] if id_column else []) if labels_only else None
+            table.large.write_labels(outputs["labels"], labels, columns=columns)
+        elif outputs["labels"]:
             original = table.original(outputs["labels"].endswith(".parquet"))
             ids = {id_column: original[id_column]} if id_column else {}
             write_labels(outputs["labels"], ids if labels_only else original, labels)

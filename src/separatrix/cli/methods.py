@@ -5,7 +5,7 @@ import ast
 import separatrix
 from separatrix.cli import Refusal
 
-__all__ = ["compared_by_default", "make_candidate", "make_estimator", "methods"]
+__all__ = ["compared_by_default", "make_candidate", "make_estimator", "methods", "public_name"]
 
 
 def _public_names():
@@ -37,14 +37,21 @@ def make_estimator(method, n_clusters, settings, random_state):
         estimator = CandidateClustering(n_clusters, **named)
     for setting in settings:
         name, _, value = setting.partition("=")
-        if name not in estimator.get_params():
-            known = ", ".join(estimator.get_params())
-            raise Refusal(f"--set {setting}: {method} has no such parameter; it has {known}")
+        known = sorted(set(estimator.get_params()) - {"candidate"})
+        if name not in known:
+            told = f"{method} has no such parameter; it has {', '.join(known)}"
+            raise Refusal(f"--set {setting}: {told}")
         try:
             estimator.set_params(**{name: ast.literal_eval(value)})
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             estimator.set_params(**{name: value})
     return estimator
+
+
+def public_name(estimator, method):
+    """What users know an estimator by: its class, or the name of the candidate."""
+    is_public = type(estimator).__name__ in separatrix._REGISTRY
+    return type(estimator).__name__ if is_public else method
 
 
 def _candidate(method):

@@ -6,7 +6,9 @@ import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -65,7 +67,8 @@ class Table:
     `header` names all columns; `data` has those that were asked for, as numbers, dates and texts;
     ``original(typed)`` reads all as they are in the file, of a text letter by letter unless
     `typed`; ``place(row)`` says where in the file a row, counted from 0, stands; `facts` are what
-    a reader should know of how it was read, by name.
+    a reader should know of how it was read, by name. Of a table that memory cannot hold, `data` is
+    a sample, and `large` has all rows.
     """
 
     name: str
@@ -75,6 +78,14 @@ class Table:
     place: Callable[[int], str] = lambda row: f"row {row + 1}"
     facts: tuple[tuple[str, str], ...] = ()
     decimal: str | None = None  # sign before the fraction of numbers, where it is known
+    large: Any = None  # all rows of a table of which `data` is a sample
+
+    @cached_property
+    def columns(self):
+        """The same columns as arrays, which is all that the other modules look at."""
+        from separatrix.tables.columns import columns_of
+
+        return columns_of(self.data)
 
 
 def names_of(header):
@@ -103,6 +114,11 @@ def check_fits(n_bytes, name, remedy="pick --columns, or sample its rows"):
 def read_table(path, reading):
     """Table in a file, of the kind that its first bytes tell."""
     name = "standard input" if path == "-" else path
+    if path != "-" and (os.path.isdir(path) or path.endswith(".parquet")):
+        from separatrix.cli.large_tables import is_large, read_large_table
+
+        if is_large(path, reading.columns):
+            return read_large_table(path, reading)
     try:
         table = _read(name, _unpacked(name, _bytes_of(path, name)), reading)
     except OSError as error:

@@ -107,14 +107,14 @@ def _number(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def sizes(counts):
-    """A bar for the size of each cluster."""
-    rows = []
+def sizes(counts, typical=()):
+    """A bar for the size of each cluster, and what is typical of it."""
+    rows, longest = [], BAR // 2 if typical else BAR
     for cluster, count in enumerate(counts):
-        bar = Text("━" * max(round(BAR * count / max(counts)), 1), cluster_color(cluster))
+        bar = Text("━" * max(round(longest * count / max(counts)), 1), cluster_color(cluster))
         share = Text(_percent(count / sum(counts)), "dim")
-        rows.append([_cluster(cluster), bar, f"{count:,}", share])
-    return grid(rows, justify="nln")
+        rows.append([_cluster(cluster), bar, f"{count:,}", share, *typical[cluster : cluster + 1]])
+    return grid(rows, justify="nlnnl")
 
 
 def crossed(name, values, counts):

@@ -18,7 +18,7 @@ import pyarrow.parquet
 from separatrix.cli import TO_END, Refusal, answering, printable
 from separatrix.report.staging import staged
 
-__all__ = ["Outputs", "check_outputs", "write_labels"]
+__all__ = ["Outputs", "check_outputs", "with_labels", "write_labels"]
 
 OUTPUTS = ("cluster", "confidence")  # columns that are written
 ENDINGS = {"labels": (".csv", ".tsv", ".parquet"), "report": (".html",), "model": (".skops",)}
@@ -146,16 +146,22 @@ def check_outputs(table, dropped=()):
             raise Refusal(f"{table.name}: column {name!r} has the name of an output; {remedy}")
 
 
+def with_labels(table, labels, confidence=None):
+    """A table with the labels of its rows behind its columns."""
+    table = table.drop_columns([name for name in OUTPUTS if name in table.column_names])
+    table = table.append_column("cluster", pa.array(labels))
+    if confidence is not None:
+        table = table.append_column("confidence", pa.array(confidence.round(4)))
+    return table
+
+
 def write_labels(path, columns, labels, confidence=None):
     """Write columns of a table and the labels of its rows, by the ending of `path`.
 
     `columns` is a table of Arrow or a dict; without any, rows have their numbers from 1.
     """
     table = pa.table(columns or {"row": np.arange(1, len(labels) + 1)})
-    table = table.drop_columns([name for name in OUTPUTS if name in table.column_names])
-    table = table.append_column("cluster", pa.array(labels))
-    if confidence is not None:
-        table = table.append_column("confidence", pa.array(confidence.round(4)))
+    table = with_labels(table, labels, confidence)
     if path.endswith(".parquet"):
         pyarrow.parquet.write_table(table, path)
         return

@@ -33,22 +33,23 @@ def write_report(
 ) -> Path:
     """Write a report on a clustering, or a comparison of several, as one HTML file.
 
-    It tells in words and pictures how the rows were divided: a projection to explore, the sizes
-    and quality of the clusters, the features that tell them apart, the rows nearest to a
-    boundary, and how all of it was made. The file loads nothing, so that it opens offline; the
-    same model and rows make the same file.
+    It tells what is typical of each cluster, in the units of the table, which rows are typical and
+    which are doubtful, how far to trust the clusters, and how all of it was made, with a picture
+    to explore. The file loads nothing, so that it opens offline; the same model and rows make the
+    same file.
 
     Parameters
     ----------
     estimator : object
         Fitted clusterer, pipeline that ends in one, or comparison of clusterings.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows of the fit, in its order. Other rows are labelled by `predict`, if their number
-        differs.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        The rows of the fit, in its order; the table itself for a pipeline that begins with a
+        `TablePreparer`. Other rows are labelled by `predict`, if their number differs.
     path : str or path-like
         File to write. It is replaced all at once, or not at all.
     feature_names : list of str, default=None
-        Names of the columns of X; None takes those that X or the model has.
+        Names of the columns of X; None takes those that X or the model has. A `TablePreparer`
+        names the features by itself.
     row_names : array-like of shape (n_samples,), default=None
         Names of the rows of X; None takes those that X has, or else numbers from 0.
     title : str, default=None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -17,6 +18,9 @@ from separatrix.metrics import separation_probability_score
 from separatrix.plots.canvas import chosen_rows
 from separatrix.plots.projection import plane_across
 from separatrix.plots.scores import cluster_scores, dense, in_memory, margins_of
+from separatrix.profiles import profile_of
+from separatrix.tables import TablePreparer, cluster_findings
+from separatrix.tables.columns import Column, named_columns
 
 __all__ = ["NOISE", "Clustering", "Samples", "clustering_of", "picture_of", "samples_of"]
 
@@ -24,17 +28,22 @@ NOISE = "noise"  # what rows of no cluster are called
 MAX_POINTS = 3_000
 # Wide data are drawn with fewer points: the plane is found from dense rows.
 MAX_DRAWN_VALUES = 2_000_000
+MAX_COLUMNS = 200  # that are described; of more, those that tell the clusters apart best
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Rows with the names of their columns; without columns if these are other samples."""
+    """Rows with the names of their features; without features if these are other samples."""
 
     X: Any  # as the model takes them
     features: Any  # as numbers, dense or sparse
     values: Any  # as readers know them: before scaling, if a pipeline did no more than that
     names: list
     row_names: Any  # a list, or None
+    are_shares: Any = None  # whether the mean of each value is a share of the rows, if known
+    columns: Any = None  # of the table that the features are made of, if they are not its columns
+    preparer: Any = None  # the TablePreparer that made them, if one did
+    table: Any = None  # what it takes
 
 
 def samples_of(estimator, X, feature_names=None, row_names=None):
@@ -42,37 +51,73 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     steps = estimator[:-1] if model is not estimator and len(estimator) > 1 else None
     seen = X if steps is None else steps.transform(X)
-    features = values = check_rows(seen)
+    features = check_rows(seen)
     n_samples, n_features = features.shape
-    own = getattr(X, "columns", getattr(estimator, "feature_names_in_", None))
-    own = None if own is None else [str(name) for name in own]
-    names = own if feature_names is None else [str(name) for name in feature_names]
     n_fitted = getattr(model, "n_features_in_", n_features)
     if n_fitted != n_features:
         raise ValueError(
             f"X has {n_features} columns but {type(model).__name__} was fitted on {n_fitted}; "
             "pass the data of the fit."
         )
-    n_columns = X.shape[1] if len(getattr(X, "shape", ())) == 2 else n_features
+    if row_names is None:
+        row_names = X.index if hasattr(X, "iloc") else range(n_samples)
+    row_names = list(row_names)  # by place, whatever index it has
+    if len(row_names) != n_samples:
+        raise ValueError(f"row_names has {len(row_names)} names but X has {n_samples} rows.")
+    if estimator is not None and get_tags(estimator).input_tags.pairwise:
+        nothing = np.empty((n_samples, 0))
+        return Samples(seen, nothing, nothing, [], row_names)
+    if steps is not None and isinstance(steps[0], TablePreparer):
+        told = _of_a_preparer(steps, X, features, feature_names)
+    else:
+        told = _of_numbers(estimator, steps, X, features, feature_names)
+    return Samples(seen, features, row_names=row_names, **told)
+
+
+def _of_numbers(estimator, steps, X, features, feature_names):
+    """What readers know of rows of numbers: values, names, and columns of a table."""
+    own = getattr(X, "columns", getattr(estimator, "feature_names_in_", None))
+    own = None if own is None else [str(name) for name in own]
+    names = own if feature_names is None else [str(name) for name in feature_names]
+    n_columns = X.shape[1] if len(getattr(X, "shape", ())) == 2 else features.shape[1]
     names = names or [f"feature {j}" for j in range(n_columns)]
     if len(names) != n_columns:
         raise ValueError(
             f"feature_names has {len(names)} names but X has {n_columns} columns; pass one name "
             "per column."
         )
-    if steps is not None:
-        before, names = names, _names_after(steps, own, names, n_features)
-        if names == before:
-            with suppress(TypeError, ValueError):  # from text, say
-                values = check_rows(X)
-    if estimator is not None and get_tags(estimator).input_tags.pairwise:
-        features, values, names = np.empty((n_samples, 0)), np.empty((n_samples, 0)), []
-    if row_names is None:
-        row_names = X.index if hasattr(X, "iloc") else range(n_samples)
-    row_names = list(row_names)  # by place, whatever index it has
-    if len(row_names) != n_samples:
-        raise ValueError(f"row_names has {len(row_names)} names but X has {n_samples} rows.")
-    return Samples(seen, features, values, names, row_names)
+    made = names if steps is None else _names_after(steps, own, names, features.shape[1])
+    values, columns = features, None
+    if made == names:
+        with suppress(TypeError, ValueError):  # from text, say
+            values = check_rows(X)
+    elif hasattr(X, "columns"):
+        columns = [one for one in named_columns(X, names) if one.is_usable]
+    return {"values": values, "names": made, "columns": columns or None}
+
+
+def _of_a_preparer(steps, X, features, feature_names):
+    """The same of a table that the first step of a pipeline prepares."""
+    if feature_names is not None:
+        raise ValueError(
+            f"feature_names={feature_names!r}: the TablePreparer of the pipeline names the "
+            "features; rename the columns of X before the fit instead."
+        )
+    preparer = steps[0]
+    names, values = list(preparer.get_feature_names_out()), features
+    are_shares = None
+    if len(steps) == 1:
+        values, are_shares = preparer.in_units(X), preparer.are_shares_
+    else:
+        names = _names_after(steps, None, names, features.shape[1])
+    return {
+        "values": values,
+        "names": names,
+        "are_shares": are_shares,
+        "columns": list(preparer.columns_in(X).values()),
+        "preparer": preparer,
+        "table": X,
+    }
 
 
 def _names_after(steps, own, names, n_columns):
@@ -98,7 +143,8 @@ class Clustering:
     clusters: list
     model: Any = None
     scores: Any = None  # (n_samples, n_clusters), if the model has any
-    n_moved: int = 0  # rows whose label is not what the model predicts
+    judged: Any = ...  # rows that the model was asked about; scores of others are NaN
+    n_moved: int = 0  # of these, the rows whose label is not what the model predicts
 
     @cached_property
     def n_clusters(self):
@@ -170,20 +216,81 @@ class Clustering:
     @cached_property
     def leads(self):
         """By how much the own cluster of each row beats the best other one, or None."""
-        is_known = self.scores is not None and self.n_clusters > 1
-        return margins_of(self.scores, self.codes) if is_known else None
+        if self.scores is None or self.n_clusters < 2:
+            return None
+        found = np.full(len(self.codes), np.nan)
+        found[self.judged] = margins_of(self.scores[self.judged], self.codes[self.judged])
+        return found
 
-    def told_values(self, rows, n_features):
-        """Name and values in these rows of the features that tell most."""
-        told = self.ranking[:n_features]
-        values = dense(self.samples.values[rows][:, told]).T.tolist()
-        return list(zip([self.samples.names[j] for j in told], values, strict=True))
+    @cached_property
+    def columns(self):
+        """Columns as readers know them."""
+        if self.samples.columns is not None:
+            return self.samples.columns
+        values, names = self.samples.values, self.samples.names
+        shown = np.sort(np.argsort(-self.explained, kind="stable")[:MAX_COLUMNS])
+        return [Column(names[j], "numbers", dense(values[:, [j]])[:, 0]) for j in shown]
+
+    @cached_property
+    def profile(self):
+        """What is typical of each cluster; None where there is no column or no cluster."""
+        if not self.columns or not self.n_clusters:
+            return None
+        return profile_of(self.columns, np.where(self.codes < self.n_clusters, self.codes, -1))
+
+    @cached_property
+    def column_findings(self):
+        """What there is to say of columns of a prepared table and these clusters."""
+        if self.samples.preparer is None:
+            return []
+        return cluster_findings(self.samples.preparer, self.samples.table, self.codes)
+
+    def told_values(self, rows, n_columns):
+        """Name and values in these rows of the columns that differ most between clusters."""
+        if self.profile is None:
+            return []
+        names = dict.fromkeys(of[0].column for of in self.profile.differences.values())
+        by_name = {column.name: column for column in self.columns}
+        return [(name, _cells(by_name[name], rows)) for name in list(names)[:n_columns]]
+
+    def typical_rows(self, n_rows, n_clusters):
+        """Of each of the first clusters, the rows nearest to its mean as the model sees them."""
+        found: list[int] = []
+        for code in range(min(self.n_clusters, n_clusters)):
+            rows = np.flatnonzero(self.codes == code)
+            members = self.samples.features[rows]
+            if sp.issparse(members):
+                distances = euclidean_distances(
+                    members, np.asarray(members.mean(axis=0)).reshape(1, -1)
+                )
+            else:
+                distances = np.linalg.norm(members - members.mean(axis=0), axis=1)
+            found.extend(rows[np.argsort(np.ravel(distances), kind="stable")[:n_rows]])
+        return np.array(found, dtype=int)
+
+    @cached_property
+    def doubts(self):
+        """Rows, the most doubtful first, as far as it is known; None if it is not."""
+        known = [one for one in (self.confidence, self.leads) if one is not None]
+        if not known or self.n_clusters < 2:
+            return None
+        return np.lexsort([abs(one) for one in known[::-1]])
 
     def runners_up(self, rows):
         """The best other cluster of each row, by the scores."""
         others = self.scores[rows]
         others[np.arange(len(rows)), self.codes[rows]] = -np.inf
         return [self.clusters[code] for code in others.argmax(axis=1)]
+
+
+def _cells(column, rows):
+    """Values of a column in these rows, as readers know them."""
+    if column.kind == "texts":
+        levels = [*column.levels, "missing"]
+        return [levels[code] for code in column.values[rows]]
+    if column.kind == "dates":
+        return ["missing" if np.isnat(one) else str(one)[:10] for one in column.values[rows]]
+    return ["missing" if np.isnan(one) else float(one) for one in column.values[rows]]
 
 
 def clustering_of(estimator, X, feature_names=None, row_names=None):
@@ -196,14 +303,8 @@ def clustering_of(estimator, X, feature_names=None, row_names=None):
         )
     samples = samples_of(estimator, X, feature_names, row_names)
     n_samples = samples.features.shape[0]
-    labels, predicted, scores = in_memory(model.labels_), None, None
-    with warnings.catch_warnings():  # names are for readers here
-        warnings.filterwarnings("ignore", message="X .*feature names")
-        if hasattr(model, "decision_function"):
-            scores = cluster_scores(model, samples.X)
-            predicted = scores.argmax(axis=1)
-        elif hasattr(model, "predict") and samples.names:  # some refuse similarities
-            predicted = in_memory(model.predict(samples.X))
+    labels, judged = in_memory(model.labels_), _rows_to_judge(model, samples)
+    predicted, scores = _judgement(model, samples, judged)
     if len(labels) != n_samples:  # not the rows of the fit
         if predicted is None:
             raise ValueError(
@@ -211,14 +312,47 @@ def clustering_of(estimator, X, feature_names=None, row_names=None):
                 "and predicts no others; pass the rows of the fit."
             )
         labels = predicted
-    n_moved = np.sum(predicted is not None and (labels != predicted) & (labels != -1))
+    known = labels[judged]
+    n_moved = np.sum(predicted is not None and (known != predicted) & (known != -1))
     clusters, codes = np.unique(labels, return_inverse=True)
     names = [f"cluster {cluster}" for cluster in clusters]
     if clusters[0] == -1:
         names, codes, scores = [*names[1:], NOISE], (codes - 1) % len(names), None
     if scores is not None:  # less the columns of empty clusters
-        scores = scores[:, clusters]
-    return Clustering(samples, codes, names, model, scores, int(n_moved))
+        all_scores = np.full((n_samples, len(clusters)), np.nan)
+        all_scores[judged] = scores[:, clusters]
+        scores = all_scores
+    return Clustering(samples, codes, names, model, scores, judged, int(n_moved))
+
+
+def _rows_to_judge(model, samples):
+    """Rows whose scores are asked for: all, or of many that the model itself judges a part."""
+    n_samples = samples.features.shape[0]
+    confidence = in_memory(getattr(model, "confidence_", np.empty(0)))
+    if n_samples <= MAX_POINTS or len(confidence) != n_samples or not samples.names:
+        return np.arange(n_samples)
+    least = np.argsort(confidence, kind="stable")[:MAX_POINTS]
+    return np.union1d(_drawn(samples), least)
+
+
+def _judgement(model, samples, rows):
+    """Clusters that a model predicts for rows, and their scores; None for what it does not."""
+    is_part = len(rows) < samples.features.shape[0]
+    X = samples.features[rows] if is_part else samples.X
+    with warnings.catch_warnings():  # names are for readers here
+        warnings.filterwarnings("ignore", message="X .*feature names")
+        if hasattr(model, "decision_function"):
+            scores = cluster_scores(model, X)
+            return scores.argmax(axis=1), scores
+        if hasattr(model, "predict") and samples.names:  # some refuse similarities
+            return in_memory(model.predict(X)), None
+    return None, None
+
+
+def _drawn(samples):
+    """Rows to draw."""
+    n_samples, n_features = samples.features.shape
+    return chosen_rows(n_samples, min(MAX_POINTS, max(50, MAX_DRAWN_VALUES // max(n_features, 1))))
 
 
 def picture_of(clustering):
@@ -228,12 +362,14 @@ def picture_of(clustering):
     """
     samples, model = clustering.samples, clustering.model
     n_samples, n_features = samples.features.shape
-    rows = chosen_rows(n_samples, min(MAX_POINTS, max(50, MAX_DRAWN_VALUES // n_features)))
+    rows = _drawn(samples)
     points = dense(samples.features[rows]).astype(np.float64)
     if n_features == 1:
         return rows, np.column_stack([points, rows]), (samples.names[0], "row"), None
     # without scores these are the principal components
-    scores = np.zeros((n_samples, 1)) if clustering.scores is None else clustering.scores
+    scores = np.zeros((n_samples, 1))
+    if clustering.scores is not None and clustering.n_clusters > 1:
+        scores = clustering.scores
     plane = plane_across(model, points, scores[rows], samples.names)
     coef, line = in_memory(getattr(model, "coef_", np.empty((0, 0)))), None
     if len(coef) == 1 and clustering.n_clusters == 2:  # its normal lies in the plane

@@ -5,9 +5,26 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-__all__ = ["Markup", "bar", "filled", "join", "markup", "read", "table", "visible"]
+import numpy as np
+
+__all__ = [
+    "Label",
+    "Markup",
+    "bar",
+    "filled",
+    "heat",
+    "join",
+    "label",
+    "markup",
+    "read",
+    "strip",
+    "table",
+    "visible",
+    "with_bars",
+]
 
 LONG_WORD = 16  # letters, of words that may be broken
+LONG_TEXT = 60  # letters, of texts that need a wide column
 # Control characters but tabs and ends of lines, half characters, and what turns or hides text;
 # what joins letters or emoji stays.
 UNSEEN = re.compile(
@@ -18,6 +35,12 @@ UNSEEN = re.compile(
 
 class Markup(str):
     """A piece of HTML."""
+
+    __slots__ = ()
+
+
+class Label(Markup):
+    """A piece of HTML that is read as text, and not as a number."""
 
     __slots__ = ()
 
@@ -93,10 +116,13 @@ def table(caption, *columns):
 
 def _kind(name, cells):
     """Class of the cells of a column."""
-    is_text = type(next(iter(cells), "")) is str
-    words = " ".join([name, *cells] if is_text else [name]).split()
-    kinds = ["number"] * (not is_text) + ["long"] * any(len(word) > LONG_WORD for word in words)
-    return Markup(f' class="{" ".join(kinds)}"' if kinds else "")
+    is_text = type(next(iter(cells), "")) in (str, Label)
+    texts = [name, *(cell for cell in cells if type(cell) is str)]
+    is_long = any(len(word) > LONG_WORD for word in " ".join(texts).split())
+    is_prose = any(len(text) > LONG_TEXT for text in texts)
+    kinds = {"number": not is_text, "long": is_long, "prose": is_prose}
+    named = [kind for kind, holds in kinds.items() if holds]
+    return Markup(f' class="{" ".join(named)}"' if named else "")
 
 
 def bar(share, code=""):
@@ -105,4 +131,56 @@ def bar(share, code=""):
         '<svg class="bar c{}" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
         '<rect width="{}" height="8"/></svg>',
         *(code, f"{100 * share:.1f}"),
+    )
+
+
+def with_bars(cells, values, codes=None):
+    """Cells with a bar each, of which the largest value fills its own."""
+    lengths = np.maximum(values, 0) / max(np.max(values), 1e-300)
+    bars = map(bar, lengths, codes or [""] * len(cells))
+    return [join(pair) for pair in zip(cells, bars, strict=True)]
+
+
+def label(code, name):
+    """Name of a cluster, with its colour."""
+    swatch = '<svg class="swatch c{}" viewBox="-6 -6 12 12" aria-hidden="true">'
+    return Label(
+        markup(swatch + '<rect x="-5" y="-5" width="10" height="10"/></svg>{}', code, name)
+    )
+
+
+def heat(kind, level, content, signs=None):
+    """Content of a cell of a heat map, of one of five levels from 0 to 4 of a kind of colour."""
+    beside = "" if signs is None else markup('<small aria-hidden="true">{}</small>', signs)
+    return markup('<span class="heat {}{}">{}{}</span>', kind, level, content, beside)
+
+
+def strip(values, mark, words, ends):
+    """A picture of values as bars of a histogram on a line, and of one value among them."""
+    low, high = min(*values, mark), max(*values, mark)
+    wide = (high - low) or 1.0
+    counts, edges = np.histogram(values, bins=24, range=(low - 0.04 * wide, high + 0.04 * wide))
+    width = 600 / len(counts)
+    bars = join(
+        markup(
+            '<rect x="{}" y="{}" width="{}" height="{}"/>',
+            *(f"{one:.1f}" for one in (i * width + 1, 110 - 90 * n, width - 2, 90 * n)),
+        )
+        for i, n in enumerate(counts / max(counts.max(), 1))
+        if n
+    )
+    at = 600 * (mark - edges[0]) / (edges[-1] - edges[0])
+    anchor = "end" if at > 300 else "start"
+    return markup(
+        '<figure><svg class="strip" viewBox="0 0 600 140" role="img" aria-label="{0}">{1}'
+        '<path d="M0 110H600"/><path class="result" d="M{2} 8V118"/>'
+        '<text class="result" x="{3}" y="16" text-anchor="{4}">{5}</text>'
+        '<text x="0" y="134">{6}</text><text x="600" y="134" text-anchor="end">{7}</text></svg>'
+        "<figcaption>{0}</figcaption></figure>",
+        words,
+        bars,
+        f"{at:.1f}",
+        f"{at - 6 if at > 300 else at + 6:.1f}",
+        anchor,
+        *ends,
     )

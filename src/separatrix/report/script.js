@@ -1,4 +1,17 @@
 "use strict";
+(() => { // tables that are wider than the page say so
+  const tables = document.querySelectorAll(".scroll");
+  const tell = () => {
+    for (const one of tables) one.classList.toggle("wide", one.scrollWidth > one.clientWidth + 1);
+  };
+  addEventListener("resize", tell);
+  document.addEventListener("toggle", tell, true);
+  tell();
+  // paper has nothing to click on
+  addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll("details")) one.open = true;
+  });
+})();
 (() => {
   const plot = document.getElementById("plot");
   if (!plot) return;

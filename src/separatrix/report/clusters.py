@@ -1,0 +1,116 @@
+"""Tables of what clusters are: sizes, typical columns and rows, and what tells them apart."""
+
+from separatrix.profiles import LEAST_TOLD
+from separatrix.report.evidence import NOISE
+from separatrix.report.markup import Markup, heat, label, table, with_bars
+from separatrix.report.words import count, percent, percents
+
+__all__ = [
+    "MAX_VALUES",
+    "clusters_table",
+    "doubtful_rows",
+    "explanation",
+    "heat_map",
+    "typical_rows",
+]
+
+MAX_CLUSTERS, MAX_FEATURES, MAX_ROWS = 12, 20, 12
+MAX_HEATED = 12  # columns and categories of the heat map
+N_TYPICAL = 3  # rows of each cluster
+MAX_VALUES = 4  # columns whose values are told of a row
+HALF, ONE = 0.5, 1.0  # standard deviations that one and two signs stand for
+
+
+def clusters_table(c):
+    """Size of each cluster, and what is typical of it."""
+    typical = None
+    if c.profile is not None and c.n_clusters > 1:
+        typical = [one.text for one in c.profile.clusters] + [""] * (NOISE in c.clusters)
+    return table(
+        "Each cluster, and how it differs from the rest of the rows",
+        ("cluster", [label(code, name) for code, name in enumerate(c.clusters)]),
+        ("rows", [Markup(f"{size:,}") for size in c.sizes]),
+        ("share", with_bars(percents(c.sizes / len(c.codes)), c.sizes, range(len(c.sizes)))),
+        ("what is typical", typical),
+    )
+
+
+def heat_map(c):
+    """Means of the columns that differ most, coloured by how much."""
+    shown, columns = [], set()
+    for name, of_clusters in c.profile.differences.items():
+        column, effects = of_clusters[0].column, [abs(round(one.effect, 9)) for one in of_clusters]
+        # of two categories one is enough
+        if max(effects) >= LEAST_TOLD and (column, *effects) not in columns:
+            columns.add((column, *effects))
+            shown.append((name, of_clusters[:MAX_CLUSTERS]))
+    shown = shown[:MAX_HEATED]
+    if not shown:
+        return Markup("<p>No column differs much between the clusters.</p>")
+    cells = zip(*([_heated(one) for one in of_clusters] for _, of_clusters in shown), strict=True)
+    return table(
+        f"Means of {count(len(shown), 'column')} that differ{'s' * (len(shown) == 1)} most",
+        ("column", [name for name, _ in shown]),
+        *zip(c.clusters, map(list, cells), strict=False),
+    )
+
+
+def _heated(difference):
+    size = abs(difference.effect)
+    kind, sign = ("hot", "▲") if difference.effect > 0 else ("cold", "▼")
+    signs = sign * ((size >= HALF) + (size >= ONE))
+    return heat(kind, min(int(2 * size), 4), difference.shown, signs)
+
+
+def typical_rows(c):
+    rows = c.typical_rows(N_TYPICAL, MAX_CLUSTERS)
+    return _row_table(c, "Typical rows", rows)
+
+
+def doubtful_rows(c):
+    """Rows of the smallest confidence or lead; None if none is known."""
+    if c.doubts is None:
+        return None
+    rows = c.doubts[:MAX_ROWS]
+    name, sureness = ("lead", c.leads) if c.confidence is None else ("confidence", c.confidence)
+    others = None if c.scores is None else c.runners_up(rows)
+    return _row_table(
+        c, "Doubtful rows", rows, ("or rather", others), (name, sureness[rows].tolist())
+    )
+
+
+def _row_table(c, caption, rows, *told):
+    return table(
+        caption,
+        ("row", [str(c.samples.row_names[row]) for row in rows]),
+        ("cluster", [label(c.codes[row], c.clusters[c.codes[row]]) for row in rows]),
+        *told,
+        *c.told_values(rows, MAX_VALUES),
+    )
+
+
+def explanation(c):
+    """Features that tell the clusters apart."""
+    shown, names = c.ranking[:MAX_FEATURES], c.samples.names
+    sides = None
+    if c.weights is not None and len(c.weights) == 1 and c.n_clusters == 2:
+        sides = [c.clusters[int(weight > 0)] for weight in c.weights[0, shown]]
+    weights = None
+    if c.weights is not None:
+        shares = c.weight_shares[shown]
+        weights = with_bars(percents(shares), shares)
+    means = ([_mean(c, j, mean[j]) for j in shown] for mean in c.means[:MAX_CLUSTERS])
+    return table(
+        f"{len(shown)} of {count(len(names), 'feature')}",
+        ("feature", [names[j] for j in shown]),
+        ("weight", weights),
+        ("towards", sides),
+        ("explained", percents(c.explained[shown])),
+        *((f"mean in {name}", cells) for name, cells in zip(c.clusters, means, strict=False)),
+    )
+
+
+def _mean(c, feature, value):
+    """Mean of a feature, which is a share of the rows for an indicator."""
+    are_shares = c.samples.are_shares
+    return float(value) if are_shares is None or not are_shares[feature] else percent(value)
