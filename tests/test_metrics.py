@@ -636,12 +636,13 @@ def four_clouds(n=120):
 
 def test_validity_is_what_the_trees_say_of_the_features():
     X, y = four_clouds()
-    for seed in (0, 7):
+    for seed in (0, 1, 7):
         expected = validity_from_parts(X, y, np.random.RandomState(seed))
         assert validity_score(X, y, random_state=seed) == expected
+        assert validity_score(X, y, max_samples=len(X), random_state=seed) == expected
         assert validity_score(X, y, random_state=np.random.RandomState(seed)) == expected
     assert validity_score(X, y) == validity_score(X, y, random_state=0)
-    assert validity_score(X.tolist(), y.tolist(), max_samples=120) == validity_score(X, y)
+    assert validity_score(X.tolist(), y.tolist()) == validity_score(X, y)
 
 
 def test_validity_of_many_samples_is_that_of_some():

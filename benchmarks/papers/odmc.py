@@ -191,7 +191,7 @@ class Task:
     @property
     def highest(self):
         """Highest accuracy of labels whose two clusters differ by no more than the balance."""
-        least = Band(Links.of(self.n, 2), self.balance).sizes[0] / self.n
+        least = Band(Links.of(self.n, 2), self.balance).sizes[0][0] / self.n
         return 1 - max(least - (1 - self.majority), 0.0)
 
     def width(self, factor):
@@ -569,7 +569,7 @@ def drawn_problem(n, rng):
 
 def largest_square(K, alpha, band):
     """Largest quadratic term of all labellings in balance."""
-    least, most = band.sizes
+    (least, _), (most, _) = band.sizes
     labels = np.array(list(product((0, 1), repeat=len(K))))
     sizes = labels.sum(axis=1)
     turned = (2 * labels[(sizes >= least) & (sizes <= most)] - 1) * alpha

@@ -288,8 +288,11 @@ def _end_of(folder, file, limit):
 
 
 def _start(folders):
-    """Make a process ready: a copy of the package, and the libraries in memory."""
+    """Make a process ready: its environment, a copy of the package, libraries in memory."""
     global _folder
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["NUMBA_BOUNDSCHECK"] = "1"  # a place beyond the end of an array is a failure
     _folder = Path(tempfile.mkdtemp(dir=folders))
     package = _folder / "separatrix"
     shutil.copytree(ROOT / "src/separatrix", package)
@@ -331,9 +334,6 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--files", nargs="*", default=list(SUBJECTS), choices=list(SUBJECTS))
     args = parser.parse_args()
-    os.environ.setdefault("SCIPY_ARRAY_API", "1")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ["NUMBA_BOUNDSCHECK"] = "1"  # a place beyond the end of an array is a failure
     faults = [fault for file in args.files for fault in faults_of(file)]
     n_faults = len(faults)
     if args.sample:

@@ -53,7 +53,9 @@ _MODULES = ("datasets", "metrics", "plots", "stability", "tables")
 # library without a module, so that they load after one has moved to another file. What stands in
 # neither table is not saved and not loaded; no name stands in both.
 _PARTS = {
+    "ApproximateSearch": "similarity.forest",
     "Boundaries": "models.boundaries",
+    "Calibration": "models.calibration",
     "CandidateClustering": "cli.candidates",
     "CategoryFeatures": "tables.features",
     "Comparison": "selection.candidates",
@@ -81,6 +83,7 @@ _PARTS = {
     "Similarity": "similarity.graphs",
     "SimilarityGraph": "similarity.graphs",
     "Split": "models.boundaries",
+    "Structure": "validity.structure",
     "TablePreparer": "tables.preparer",
     "Tree": "models.graph_responses",
     "TwoSided": "models.graph_responses",

@@ -24,11 +24,12 @@ class _Kept(FunctionCache):
 def njit(function=None, **options):
     """Compile a function once per machine; once per process where no folder can be written.
 
-    Without fastmath a sum keeps its order, so that the same input gives the same output.
+    Without fastmath a sum keeps its order, so that the same input gives the same output on every
+    machine.
     """
     if function is None:
         return partial(njit, **options)
-    compiled = numba.njit(fastmath=False, **options)(function)
+    compiled = numba.njit(**{"fastmath": False, **options})(function)
     with suppress(RuntimeError):  # no folder for the cache, as in a read-only installation
         compiled._cache = _Kept(function)
     return compiled

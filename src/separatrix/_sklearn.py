@@ -17,6 +17,7 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
     supported_float_dtypes,
 )
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._param_validation import Interval as AnyInterval
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.parallel import _get_threadpool_controller
@@ -33,12 +34,14 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "is_dask",
+    "is_lazy",
     "is_numpy",
     "last_step",
     "like",
     "namespace_of",
     "one_blas_thread",
     "one_thread",
+    "openmp_threads",
     "python_scalar",
     "refuse_dask",
     "supported_floats",
@@ -106,12 +109,18 @@ def is_dask(X):
     return type(X).__module__.startswith("dask") or X.__dask_graph__() is not None
 
 
+def is_lazy(X):
+    """Whether the samples are not in memory: a dask collection, or blocks that are read."""
+    return is_dask(X) or getattr(X, "is_read_in_blocks", False) is True
+
+
 def refuse_dask(estimator, X, *, instead):
-    """Refuse a dask array where all samples are needed in memory."""
-    if is_dask(X):
+    """Refuse a dask array, or blocks that are read, where all samples are needed in memory."""
+    if is_lazy(X):
+        got, remedy = ("a dask array", "X.compute()") if is_dask(X) else (repr(X), "X.rows()")
         raise TypeError(
-            f"{type(estimator).__name__} needs all samples in memory, got a dask array; pass "
-            f"X.compute(), or use {instead}."
+            f"{type(estimator).__name__} needs all samples in memory, got {got}; pass "
+            f"{remedy}, or use {instead}."
         )
 
 

@@ -1,7 +1,8 @@
 """Scores of a clustering: against known classes, and from the data alone."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -13,6 +14,7 @@ from separatrix._typing import ArrayLike, RandomState, Samples, Weights
 from separatrix.data.frames import Frame
 from separatrix.data.gate import (
     FLOATS,
+    check_count,
     check_labels,
     check_length,
     check_number,
@@ -26,6 +28,9 @@ from separatrix.data.rows import beside
 from separatrix.drift import assignment_drift
 from separatrix.solvers.minimax import MomentProblem, Sides, pairwise_kappa, separation_probability
 
+if TYPE_CHECKING:
+    from separatrix.validity.structure import Structure
+
 __all__ = [
     "assignment_drift",
     "balanced_clustering_error",
@@ -37,16 +42,17 @@ __all__ = [
     "separation_from_margin",
     "separation_lower_bound",
     "separation_probability_score",
+    "structure_test",
     "validity_score",
 ]
 
 
-def _several_clusters(labels):
+def _several_clusters(labels, name="labels"):
     """Return the names of the clusters, two or more, and the number of each sample's."""
-    clusters, codes = np.unique(check_labels(labels), return_inverse=True)
+    clusters, codes = np.unique(check_labels(labels, name), return_inverse=True)
     if clusters.size < 2:
         raise ValueError(
-            f"labels holds one cluster only (every label is {clusters.tolist()[0]!r}): "
+            f"{name} holds one cluster only (every label is {clusters.tolist()[0]!r}): "
             "the score compares clusters and needs at least two."
         )
     return clusters, codes
@@ -791,3 +797,103 @@ def validity_score(
     measures = Measures(Geometry(Frame.of(X)(X)), rng)
     sample = sample_features(measures, int(codes.max()) + 1)
     return float(learned_validity().of_each([labelling_features(measures, codes)], sample)[0])
+
+
+def structure_test(
+    X: ArrayLike,
+    clustering: Any,
+    *,
+    n_draws: int | None = None,
+    level: float = 0.05,
+    max_samples: int = 2_000,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+) -> "Structure":
+    r"""Test whether clusters are more than what a table without clusters has, too.
+
+    Any clusterer finds clusters in noise. The test draws tables like `X` that have none, clusters
+    them, and compares three measures: how far the density falls between neighbouring clusters
+    along their discriminant, how long the links of a spanning tree between clusters are, and how
+    few neighbours belong to different clusters.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    clustering : clusterer or array-like of shape (n_samples,)
+        A clusterer, of which clones cluster `X` and the tables without clusters; or labels from
+        anywhere, compared with what k-means, single linkage that keeps sizes even, and cuts of a
+        spanning tree find in these tables with as many clusters. A label of -1 is a cluster like
+        any other.
+    n_draws : int or None, default=None
+        Tables without clusters of each of two kinds, at least 8. None is 16 to 24, more of few
+        samples.
+    level : float, default=0.05
+        Share of tables without clusters that may pass for tables with clusters.
+    max_samples : int, default=2_000
+        Samples to look at; of more, at as many drawn without replacement.
+    n_jobs : int, default=None
+        Tables that are looked at at the same time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples and the tables. None is the seed 0.
+
+    Returns
+    -------
+    structure : Structure
+        It prints as a table; `has_clusters`, `p_value` and `words` tell the finding.
+
+    See Also
+    --------
+    validity_score : Which of two labellings is likely to be better.
+
+    Notes
+    -----
+    A table without clusters has as many samples, and columns that have one mode each and correlate
+    as those of `X` do (a Gaussian copula); or principal coordinates that have one mode each and
+    are independent. Each measure is put in units of its standard deviation over these tables, and
+    the statistic is the length of what lies above their means. The p-value comes from the
+    distribution of extremes with the mean and variance that the statistic has on these tables,
+    and the larger one of both kinds counts. So a stretched axis, a
+    skewed column or correlated ones are no clusters. Columns of few values are spread out first,
+    and one-hot columns stay those of a category: levels and categories by themselves are no
+    clusters, either. What is neither a group nor like these tables, such as one curved band, may
+    be taken for clusters.
+
+    Scale features that have different units. Of more than 50 features, the first 50 principal
+    components count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix.metrics import structure_test
+    >>> X = load_iris().data
+    >>> structure_test(X, KMeans(3, n_init=3)).has_clusters
+    True
+    >>> noise = np.random.default_rng(0).normal(size=X.shape)
+    >>> structure_test(noise, KMeans(3, n_init=3)).has_clusters
+    False
+    """
+    # numba comes with these, and few scores need it
+    from separatrix.validity import structure
+
+    X = check_rows(X, dtype=np.float64, sparse=False, scale_free=True)
+    if n_draws is not None:
+        n_draws = check_count(n_draws, "n_draws", least=8)
+    if not 0 < check_number(level, "level") < 1:
+        raise ValueError(f"level={level!r} must lie between 0 and 1.")
+    max_samples = check_count(max_samples, "max_samples", least=structure.MIN_SAMPLES)
+    with naming("random_state"):
+        rng = check_random_state(0 if random_state is None else random_state)
+    drawn = np.sort(rng.permutation(len(X))[:max_samples])
+    if hasattr(clustering, "fit_predict"):
+        of_samples = of_tables = partial(structure.labels_of_clusterer, clustering)
+    else:
+        clusters, codes = _several_clusters(clustering, "clustering")
+        check_length("X", len(X), "clustering", codes.size)
+        of_samples = partial(structure.given_labels, codes[drawn])
+        of_tables = partial(structure.cheap_clusterings, [len(clusters)])
+    return structure.structure_of(
+        X[drawn], of_samples, of_tables, n_draws=n_draws, level=level, n_jobs=n_jobs, rng=rng
+    )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from separatrix._sklearn import is_numpy, like, namespace_of, to_numpy, widest_float
+from separatrix._sklearn import is_dask, is_numpy, like, namespace_of, to_numpy, widest_float
 
 __all__ = [
     "Iterations",
@@ -110,11 +110,24 @@ class Labelling:
     @property
     def weights(self):
         """Total weight of each cluster."""
+        if is_dask(self.labels):
+            return self._weights_of_blocks()
         if not is_numpy(self.labels):
             return self._weights_on_device()
         return np.bincount(
             self.labels, weights=to_numpy(self.sample_weight), minlength=self.n_clusters
         ).astype(np.float64)
+
+    def _weights_of_blocks(self):
+        """The same for a dask array: one number per cluster comes back from each block."""
+        import dask
+
+        weight, start, counts = self.sample_weight, 0, []
+        for size, block in zip(self.labels.chunks[0], self.labels.to_delayed(), strict=True):
+            part = None if weight is None else weight[start : start + size]
+            counts.append(dask.delayed(np.bincount)(block, part, self.n_clusters))
+            start += size
+        return np.sum(dask.compute(*counts), axis=0, dtype=np.float64)
 
     def _weights_on_device(self):
         """The same without a copy of all labels: one number per cluster comes back."""

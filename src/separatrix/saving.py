@@ -9,7 +9,7 @@ from separatrix.estimators.classifier import BoundaryClassifier
 __all__ = ["skops_trusted_types"]
 
 # Homes of what models by boundaries hold; other models search neighbours and may hold any part.
-_OF_BOUNDARIES = ("models.boundaries", "similarity.kernels")
+_OF_BOUNDARIES = ("models.boundaries", "models.calibration", "similarity.kernels")
 # The part of a classifier on a graph, which the command line does not save.
 _OF_CLASSIFIERS = ("separatrix.models.graph_responses.Spread",)
 _OF_SEARCHES = (

@@ -1,5 +1,6 @@
 """Every script under benchmarks runs, on sets so small that it takes a second."""
 
+import json
 import os
 import sys
 from dataclasses import replace
@@ -66,6 +67,14 @@ def run_margin_distribution(module, monkeypatch, tmp_path):
     main_of(module, monkeypatch, "ODMC", "--jobs", 1, "--sets")
 
 
+def run_known_labels(module, monkeypatch, tmp_path):
+    module.main(["KernelKMeans", "MaximinSeparationClustering"], ["iris"], 45, draws=1, jobs=1)
+
+
+def run_probabilities(module, monkeypatch, tmp_path):
+    module.main(["digits"], ["KernelKMeans", "TreeCutClustering"], rows=300, jobs=1)
+
+
 def run_selection(module, monkeypatch, tmp_path):
     shrink(module, monkeypatch, RESULTS=tmp_path, LOG=tmp_path / "log.jsonl")
     shrink(module, monkeypatch, PARTS={"development": ["sklearn-wine", "fcps-atom"]})
@@ -91,7 +100,20 @@ def run_tables(module, monkeypatch, tmp_path):
     main_of(module, monkeypatch, "--smoke")
 
 
+def run_trust(module, monkeypatch, tmp_path):
+    halves = {"development": ["sklearn-wine"], "confirmation": []}
+    shrink(module, monkeypatch, RESULTS=tmp_path, HALVES=halves)
+    main_of(module, monkeypatch, "measure", "--rows", 50, "--nulls", 1)
+    main_of(module, monkeypatch, "report", "--nulls", 1)
+    figures = json.loads((tmp_path / "trust.json").read_text())["development"]
+    assert (figures["n_nulls"], figures["n_sets"]) == (1, 1)
+
+
 # --- speed --------------------------------------------------------------------------------------
+
+
+def run_assignments(module, monkeypatch, tmp_path):
+    module.main(n=500, k=3)
 
 
 def run_auto(module, monkeypatch, tmp_path):
@@ -111,6 +133,23 @@ def run_cutting_plane(module, monkeypatch, tmp_path):
     digits.data, digits.target = digits.data[:100], digits.target[:100]
     shrink(module, monkeypatch, load_digits=lambda: digits)
     main_of(module, monkeypatch, "--quick", "--repeats", 1)
+
+
+def run_defaults(module, monkeypatch, tmp_path):
+    """All of its tables, measured in this process."""
+    shrink(module, monkeypatch, RESULTS=tmp_path, MANY_SAMPLES=150, MANY_CLUSTERS=3)
+    names = ("KernelKMeans", "MaximumVolumeClustering")
+    shrink(module, monkeypatch, in_a_process=in_this_process(module.measured))
+    main_of(module, monkeypatch, "--only", *names, "--sizes", 60, 120, "--clusters", 2)
+    report = json.loads((tmp_path / "defaults.json").read_text())
+    assert set(report["exponents"]["KernelKMeans"]) == {"2"}
+    assert report["first"]["KernelKMeans"]["seconds"] > 0
+    assert len(report["cases"]) == 3
+
+
+def in_this_process(measured):
+    """What a process of its own would return."""
+    return lambda name, case, limit, **environment: measured(name, case)
 
 
 def run_gpu(module, monkeypatch, tmp_path):
@@ -240,21 +279,26 @@ def run_traces(module, monkeypatch, tmp_path):
 
 
 RUNS = {
+    "choices/known_labels.py": run_known_labels,
+    "choices/probabilities.py": run_probabilities,
     "choices/margin.py": run_margin,
     "choices/margin_distribution.py": run_margin_distribution,
     "choices/multiway.py": run_multiway,
     "choices/selection.py": run_selection,
     "choices/starts.py": run_starts,
     "choices/tables.py": run_tables,
+    "choices/trust.py": run_trust,
     "choices/volume.py": run_volume,
     "quality/audit.py": run_audit,
     "quality/mutation.py": run_mutation,
     "robustness/kills.py": run_kills,
     "robustness/memory.py": run_memory,
     "robustness/models.py": run_models,
+    "speed/assignments.py": run_assignments,
     "speed/auto.py": run_auto,
     "speed/command_line.py": run_command_line,
     "speed/cutting_plane.py": run_cutting_plane,
+    "speed/defaults.py": run_defaults,
     "speed/gpu.py": run_gpu,
     "speed/images.py": run_images,
     "speed/import_time.py": run_import_time,

@@ -117,6 +117,20 @@ def test_sparse_and_dense_decompositions_agree(normalize, monkeypatch):
         monkeypatch.undo()
 
 
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_multigrid_finds_the_leading_eigenvectors(n_groups):
+    """Also where several parts, whose eigenvalue is one, are known beforehand."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2)) * [1, 3] + 100 * (np.arange(1500) % n_groups)[:, None]
+    model = SquaredLossMutualInformationClustering(n_groups + 2, n_neighbors=10).fit(X)
+    K = model._model.graph.W + sp.eye_array(1500)
+    scale = sp.diags_array(1 / np.sqrt(K.sum(axis=1)))
+    values = np.linalg.eigvalsh((scale @ K @ scale).toarray())[-n_groups - 2 :]
+    assert (values > 1 - 1e-12).sum() == n_groups
+    expected = (n_groups + 2) / (2 * 1500) * np.sum(values**2) - 0.5  # (16) of the paper
+    assert model.objective_ == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize("n_groups", [2, 3, 4])
 def test_unconnected_groups_are_the_clusters(n_groups):
     """Their eigenvalues are equal, so that the eigenvectors alone could be any mixture."""
@@ -177,7 +191,7 @@ def test_the_similarities_of_most_information_are_chosen(affinity):
     model = SquaredLossMutualInformationClustering(2, affinity=affinity, random_state=3).fit(X)
     seed = np.random.RandomState(3).randint(2**31 - 1)
     informations, order = {}, order_of_places(X)
-    for chosen in model._candidates(X[order]):
+    for chosen in model._candidates(X[order], None):
         one = SquaredLossMutualInformationClustering(2, affinity=affinity, **chosen).fit(X)
         assert np.isnan(one.mutual_information_)  # nothing was to be chosen
         informations[chosen.get("n_neighbors") or chosen["gamma"]] = (

@@ -27,6 +27,7 @@ PARTICULAR = {
     "gamma",
     "init",
     "max_samples",
+    "min_size",
     "multiway",
     "n_clusters",
     "n_jobs",

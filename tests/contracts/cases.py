@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.base import is_clusterer
+from sklearn.base import ClusterMixin
 
 import separatrix
 
@@ -14,7 +14,9 @@ CENTERS = np.array([[0.0, 0.0], [10.0, 0.0], [5.0, 9.0]])
 SIZES = (11, 10, 9)
 
 EXPORTS = [getattr(separatrix, name) for name in separatrix.__all__]
-CLUSTERERS = [export for export in EXPORTS if isinstance(export, type) and is_clusterer(export())]
+CLUSTERERS = [
+    export for export in EXPORTS if isinstance(export, type) and issubclass(export, ClusterMixin)
+]
 
 
 def taking(parameter):

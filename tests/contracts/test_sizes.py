@@ -1,17 +1,25 @@
 """Bounds on sizes, as the tests of k-means-constrained ask for them."""
 
+import warnings
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from separatrix import (
+    AutoClustering,
     HardMaximumVolumeClustering,
+    MaximinSeparationClustering,
     RegularizedLeastSquaresClustering,
     SemidefiniteMarginClustering,
 )
+from transport_support import best_total
 
 from .cases import each, groups, taking
 
-bounded = each(taking("max_size"))
+# A consensus takes seconds: one test of its own.
+bounded = each([one for one in taking("max_size") if one is not AutoClustering])
 balanced = each(taking("balance"))
 # The others split in two again and again, and keep each split in balance up to one sample.
 IN_SPLITS = (HardMaximumVolumeClustering, SemidefiniteMarginClustering)
@@ -33,6 +41,7 @@ def cloud(n_samples=30, seed=0):
 
 
 @bounded
+@pytest.mark.filterwarnings("ignore:Fewer clusters were found")  # until the bounds fill them
 @pytest.mark.parametrize(
     ("n_clusters", "low", "high"),
     [
@@ -71,17 +80,24 @@ def test_bounds_that_bind_nothing_change_nothing(estimator):
     ("params", "words"),
     [
         ({"min_size": 12, "max_size": 11}, "min_size=12 must not exceed max_size=11"),
-        ({"min_size": 11}, "min_size=11 is infeasible: n_clusters=3 needs 33 samples, got 30"),
-        ({"max_size": 9}, "max_size=9 is infeasible: n_clusters=3 has room for 27 .* got 30"),
+        ({"min_size": 11}, r"min_size=11 is infeasible: .* needs 3 \* 11 = 33 samples, got 30"),
+        ({"max_size": 9}, r"max_size=9 is infeasible: .* has room for 3 \* 9 = 27 .* got 30"),
         ({"min_size": -1}, "'min_size' parameter"),
         ({"max_size": 0}, "'max_size' parameter"),
-        ({"min_size": 2.5}, "'min_size' parameter"),
-        ({"min_size": 5, "shares": "equal"}, "shares='free' only"),
+        ({"min_size": 2.5}, "min_size=2.5 must be whole numbers of samples, or shares"),
+        ({"max_size": [20, 20]}, r"max_size has shape \(2,\) but n_clusters=3"),
+        ({"min_size": [20, 5, 6]}, r"needs 20 \+ 5 \+ 6 = 31 samples, got 30"),
+        ({"min_size": 0.4}, r"min_size=0.4 is infeasible: .* needs 3 \* 12 = 36 samples"),
     ],
 )
 def test_bounds_that_no_sizes_meet_are_refused(estimator, params, words):
     with pytest.raises(ValueError, match=words):
         estimator(3, **params).fit(cloud())
+
+
+def test_bounds_do_not_go_with_shares():
+    with pytest.raises(ValueError, match="shares='free' only"):
+        RegularizedLeastSquaresClustering(3, min_size=5, shares="equal").fit(cloud())
 
 
 @pytest.mark.parametrize(
@@ -122,11 +138,60 @@ def test_predictions_are_free_of_bounds(estimator):
     np.testing.assert_array_equal(model.predict(X[:1]), y[:1])
 
 
-@bounded
-def test_bounds_keep_predictions_and_labels_together(estimator):
+def test_bounds_that_the_search_keeps_shift_its_boundaries():
     X = groups((20, 6, 4))[0]
-    model = estimator(3, min_size=8, max_size=12, random_state=0).fit(X)
+    model = RegularizedLeastSquaresClustering(3, min_size=8, max_size=12, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+KEEPS_THEM_ITSELF = (RegularizedLeastSquaresClustering,)
+assigned = each(
+    [one for one in taking("max_size") if one not in (*KEEPS_THEM_ITSELF, AutoClustering)]
+)
+
+
+@assigned
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_any_bounds_are_kept_and_cost_the_least_score(estimator, data):
+    """Equal samples among them, shares and bounds for each cluster."""
+    n_samples, n_clusters = data.draw(st.integers(6, 14)), data.draw(st.integers(1, 4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(n_samples, 2)).round(data.draw(st.integers(0, 3)))
+    sizes = rng.multinomial(n_samples, rng.dirichlet(np.ones(n_clusters)))
+    low = np.maximum(sizes - rng.integers(0, 3, n_clusters), 0)
+    high = np.maximum(sizes + rng.integers(0, 3, n_clusters), 1)
+    bounds = {"min_size": low, "max_size": high}
+    if data.draw(st.booleans()):
+        bounds = {"min_size": low.min() / n_samples}
+        low, high = np.full(n_clusters, low.min()), np.full(n_clusters, n_samples)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = estimator(n_clusters, random_state=0, **bounds).fit(X)
+    counts = np.bincount(model.labels_, minlength=n_clusters)
+    assert (low <= counts).all()
+    assert (counts <= high).all()
+    scores = model.transform(X)
+    if scores.shape[1] == n_clusters:  # fewer if few samples are distinct
+        total = scores[np.arange(n_samples), model.labels_].sum()
+        assert total == pytest.approx(best_total(scores, low, high), abs=1e-9)
+        np.testing.assert_array_equal(model.assign(X, **bounds), model.labels_)
+
+
+def test_a_consensus_keeps_bounds():
+    X = groups((20, 6, 4))[0]
+    model = AutoClustering(3, min_size=8, max_size=[12, 0.4, 9], random_state=0).fit(X)
+    sizes = sizes_of(model)
+    assert sizes.min() >= 8
+    assert (sizes <= [12, 12, 9]).all()
+    with pytest.raises(ValueError, match="min_size=11 is infeasible"):
+        AutoClustering(3, min_size=11).fit(X)
+
+
+def test_bounds_do_not_go_with_links_that_they_might_break():
+    X, y = groups()
+    with pytest.raises(ValueError, match="min_size=9 and max_size=None do not go with links"):
+        MaximinSeparationClustering(3, min_size=9).fit(X, known_labels=y)
 
 
 # --- balance ------------------------------------------------------------------------------------

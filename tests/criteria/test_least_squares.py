@@ -306,7 +306,7 @@ def test_bounds_that_are_just_feasible_are_met():
         ({"n_clusters": 62}, "n_samples=61 should be >= n_clusters=62"),
         (
             {"n_clusters": 3, "min_size": 21},
-            "min_size=21 .* n_clusters=3 needs 63 samples, got 61",
+            "min_size=21 .* n_clusters=3 needs 3 \\* 21 = 63 samples, got 61",
         ),
         ({"n_clusters": 3, "max_size": 20}, "max_size=20 .* n_clusters=3 .* 60 samples, got 61"),
         ({"min_size": 20, "max_size": 10}, "min_size=20 must not exceed max_size=10"),
@@ -395,7 +395,7 @@ def test_auto_judges_by_some_of_many_samples(monkeypatch):
     seen = []
     original = least_squares.stability_times_gap
 
-    def recording(R, starts, sizes, solver):
+    def recording(R, starts, sizes, solver, weight=None):
         seen.append((R.shape, {len(start) for start in starts}, sizes.targets.sum(), solver))
         return original(R, starts, sizes, solver)
 

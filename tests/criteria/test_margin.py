@@ -22,7 +22,8 @@ import separatrix.data.rows
 from separatrix import MaximumMarginClustering
 from separatrix.criteria import margin
 from separatrix.labels.sizes import balanced_threshold
-from separatrix.result import Status
+from separatrix.models.boundaries import Boundaries, one_vs_rest_code
+from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.kernels import distance_gamma, pivoted_cholesky, scale_gamma
 from support import fit_quietly, groups, same_partition
 
@@ -554,6 +555,102 @@ def test_labels_from_a_sample_are_near_those_of_all(
     assert adjusted_rand_score(model.labels_, direct.labels_) > 0.95
     if n_clusters == 2:
         assert excess(model.labels_, 0.1, weight) <= 1e-12
+
+
+@pytest.fixture
+def few_samples(monkeypatch):
+    """Labels are found on sixty samples, and machines settle on two hundred."""
+    for name, value in {
+        "FULL_KERNEL_SAMPLES": 100,
+        "PART_SAMPLES": 60,
+        "PART_SAMPLES_PER_CLUSTER": 20,
+        "SETTLING_SAMPLES": 200,
+        "SETTLING_SAMPLES_PER_CLUSTER": 20,
+    }.items():
+        monkeypatch.setattr(margin, name, value)
+
+
+@pytest.mark.parametrize(("n_clusters", "weighted"), [(2, False), (2, True), (3, False)])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_labels_of_few_samples_are_extended_to_all(loss, weighted, n_clusters, few_samples):
+    X = groups(17, n=600, n_groups=n_clusters, spread=0.8)
+    weight = np.random.default_rng(0).integers(0, 3, size=600).astype(float) if weighted else None
+    params = {"loss": loss, "C": 10.0, **PATH[loss]}
+    direct = MaximumMarginClustering(n_clusters, low_rank="cholesky", **params)
+    direct, _ = fit_quietly(direct, X, sample_weight=weight)
+    model, message = fit_quietly(
+        MaximumMarginClustering(n_clusters, **params), X, sample_weight=weight
+    )
+    assert message is None
+    assert model._model.feature_map.projection is None  # it is of all samples' sums
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert adjusted_rand_score(model.labels_, direct.labels_) > 0.95
+    if n_clusters == 2:
+        assert excess(model.labels_, 0.1, weight) <= 1e-12
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_objective_of_extended_labels(loss, n_clusters, few_samples):
+    """As the paper writes it, at the boundaries returned."""
+    X = groups(3, n=300, n_groups=n_clusters, spread=1.5)
+    params = {"loss": loss, "C": 2.0, "epsilon": 0.1, "gamma": 0.3, **PATH[loss]}
+    model, _ = fit_quietly(MaximumMarginClustering(n_clusters, **params), X)
+    f = model.decision_function(X).reshape(len(X), -1)
+    sides = model.labels_[:, None] == ([1] if n_clusters == 2 else [0, 1, 2])
+    y = np.where(sides, 1.0, -1.0)
+    losses = {
+        "hinge": np.maximum(0, 1 - y * f),
+        "laplacian": np.maximum(0, np.abs(f - y) - 0.1),
+        "square": (f - y) ** 2 / 2,
+    }[loss]
+    landmarks, coef = model._model.feature_map.landmarks, model._model.coef
+    norms = np.trace(coef @ rbf_kernel(landmarks, gamma=0.3) @ coef.T)
+    expected = 0.5 * norms + 2.0 * losses.sum()
+    assert model.objective_ == pytest.approx(expected, rel=1e-6)
+    assert model.boundary_objective_ == model.objective_
+
+
+def test_extended_labels_follow_curved_clusters(few_samples):
+    """Two rings: right labels of sixty samples become right labels of all."""
+    rng = np.random.default_rng(0)
+    inner, angle = np.arange(800) % 2, rng.uniform(0, 2 * np.pi, size=800)
+    radius = np.where(inner, 1.0, 4.0) + 0.2 * rng.normal(size=800)
+    X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    model = MaximumMarginClustering()
+    problem = model._problem(X, None, None, None, np.random.RandomState(0))
+    labels = (np.linalg.norm(problem.part.samples, axis=1) < 2.5).astype(np.int8)
+    start = Boundaries(np.zeros((1, 2)), np.zeros(1), one_vs_rest_code(2))
+    found = SolverResult(Labelling(labels, 2), start, 0.0, [0.0], Status.CONVERGED)
+    extended = margin.extend_margin(
+        problem, found, loss="laplacian", epsilon=0.05, balance=0.1, C=100.0, tol=1e-4
+    )
+    np.testing.assert_array_equal(extended.labels, inner)
+
+
+@pytest.mark.parametrize("form", ["sparse", "float32", "dask"])
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_extended_labels_of_other_forms_of_samples(form, n_clusters, few_samples):
+    X = groups(21, n=300, n_groups=n_clusters, spread=0.6)
+    expected = MaximumMarginClustering(n_clusters).fit(X).labels_
+    if form == "dask":
+        given = pytest.importorskip("dask.array").from_array(X, chunks=(70, 2))
+    else:
+        given = sparse.csr_array(X) if form == "sparse" else X.astype(np.float32)
+    found = np.asarray(MaximumMarginClustering(n_clusters).fit(given).labels_)
+    assert adjusted_rand_score(found, expected) > 0.98
+
+
+def test_extended_labels_on_a_device(few_samples):
+    xp = pytest.importorskip("array_api_strict")
+    X = groups(22, n=300, spread=0.6)
+    weight = np.random.default_rng(0).integers(1, 3, size=300).astype(float)
+    expected = MaximumMarginClustering().fit(X, sample_weight=weight).labels_
+    with config_context(array_api_dispatch=True):
+        model = MaximumMarginClustering()
+        model.fit(xp.asarray(X), sample_weight=xp.asarray(weight))
+        found = np.asarray(model.labels_)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_history_belongs_to_the_iterations():

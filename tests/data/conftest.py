@@ -39,3 +39,4 @@ def small_samples(monkeypatch):
     """Starts, and landmarks of kernels, are found on forty rows."""
     monkeypatch.setattr(rows, "SAMPLE_SIZE", 40)
     monkeypatch.setattr(kernels, "LANDMARK_ROWS", 40)
+    monkeypatch.setattr(kernels, "LANDMARK_ROWS_PER_FEATURE", 0)

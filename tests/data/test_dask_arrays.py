@@ -6,7 +6,16 @@ import threading
 import numpy as np
 import pytest
 
-from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
+from separatrix import (
+    CuttingPlaneMarginClustering,
+    KernelKMeans,
+    LDAKMeans,
+    MaximinSeparationClustering,
+    MaximumMarginClustering,
+    MinimaxProbabilityMachine,
+    RegularizedLeastSquaresClustering,
+)
+from separatrix.data import moments
 from separatrix.solvers import minimax
 
 SOLVERS = ["mpm", "gep", "eig"]
@@ -41,6 +50,45 @@ def test_dask_equals_local(solver, n_clusters, chunks, weighted, da, X, weight, 
     n_passes = moved[lazy.chunks[0][0]] // blocks[lazy.chunks[0][0]]
     assert n_passes > 0
     assert moved == collections.Counter({size: n_passes * n for size, n in blocks.items()})
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        MaximinSeparationClustering(3),
+        MaximinSeparationClustering(1),
+        MaximumMarginClustering(2, kernel="linear"),
+        KernelKMeans(3, n_components=10),
+        LDAKMeans(3),
+        CuttingPlaneMarginClustering(2),
+        RegularizedLeastSquaresClustering(3),
+        RegularizedLeastSquaresClustering(3, max_samples=40),
+    ],
+    ids=repr,
+)
+def test_labels_of_a_dask_array_are_one(estimator, da, X):
+    lazy = da.from_array(X, chunks=((40, 1, 30, 19), 3))
+    labels = estimator.fit_predict(lazy)
+    assert isinstance(labels, da.Array)
+    assert labels.chunks[0] == lazy.chunks[0]
+    assert labels.dtype == np.int32
+    if getattr(estimator, "max_samples", len(X)) >= len(X):
+        np.testing.assert_array_equal(labels.compute(), estimator.fit_predict(X))
+
+
+def test_passes_bring_no_labels_to_the_client(da, X, monkeypatch):
+    brought = []
+
+    def watched(parts):
+        parts = list(parts)
+        brought.extend(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    monkeypatch.setattr(moments, "join_rows", watched)
+    MaximinSeparationClustering(3).fit(da.from_array(X, chunks=(30, 3)))
+    assert not brought
+    MaximinSeparationClustering(3).fit(X)
+    assert brought
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 3])

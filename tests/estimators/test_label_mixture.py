@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from separatrix import LabelGenerationMarginClustering, OptimalMarginDistributionClustering
 from separatrix.labels.links import Links
-from separatrix.solvers.label_mixtures import signs_of
+from separatrix.solvers.label_mixtures import Band, signs_of
 from separatrix.solvers.margin_distribution import KernelSpace
 from support import Recorder, fit_quietly, same_partition
 
@@ -132,7 +132,11 @@ def test_links_are_kept_without_exception(criterion, form, max_samples):
         links = Links.of(n, n_clusters, **given)
         assert not links.is_empty
         assert links.violations(model.labels_) == 0
-        assert within_band(model.labels_, n_clusters, model.balance)
+        # around the shares that known labels tell, else around even ones
+        least, most = Band(links, model.balance).sizes
+        sizes = np.bincount(model.labels_, minlength=n_clusters)
+        assert (least <= sizes).all()
+        assert (sizes <= most).all()
         searched = links.restricted(model.sample_indices_)
         assert not any(searched.violations(one) for one in model.labellings_)
 
@@ -348,6 +352,19 @@ def test_the_vote_is_the_sign_of_the_weighted_sum(criterion):
             n_compared += 1
         assert within_band(model.labels_, 2, model.balance)
     assert n_compared >= 3
+
+
+@BOTH
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.filterwarnings("ignore:.*balance:sklearn.exceptions.ConvergenceWarning")
+def test_the_vote_does_not_part_equal_samples(criterion, form):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        place = np.r_[np.zeros(9, dtype=int), np.arange(6)]  # one weighs more than balance allows
+        X = rng.normal(size=(6, 2))[place]
+        model = criterion(2 + seed % 2, readout="vote", max_rounds=1, max_labellings=2)
+        labels = model.fit(form(X)).labels_
+        assert len(np.unique(np.column_stack([place, labels]), axis=0)) == 6
 
 
 # Bad and odd input

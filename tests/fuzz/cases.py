@@ -17,8 +17,8 @@ import separatrix
 
 from .arguments import arguments
 from .parameters import WITHIN, number_of_clusters, parameters
-from .pieces import ESTIMATORS, FINE, LINKS, PRECOMPUTED, Piece, estimator_of
-from .samples import contained, probe, similarities, table_and_shape
+from .pieces import ESTIMATORS, FINE, LINKS, PRECOMPUTED, SIZES, Piece, estimator_of
+from .samples import contained, probe, seen_by, similarities, table_and_shape
 
 # A fit of all candidates takes a hundred times that of the others.
 RARE = {"AutoClustering": 20}
@@ -92,6 +92,12 @@ class Case:
         """Whether links are passed."""
         return any(name in self.given for name in LINKS)
 
+    @property
+    def is_bounded(self):
+        """Whether clusters have bounds of their sizes."""
+        bounds = [self.params[name].value for name in SIZES if name in self.params]
+        return any(bound is not None for bound in bounds)
+
     def passes(self, name, word):
         """Whether a parameter is a certain word."""
         return name in self.params and str(self.params[name].value) == word
@@ -135,7 +141,7 @@ def make_case(name, seed):
         params[matrices[0]] = Piece("precomputed", FINE, "drawn")
         rows, grade, told = similarities(rng, rows, told, grade, hostile)
     if "kernel" in params and isinstance(params["kernel"].value, str):
-        rows = abs(rows) if params["kernel"].value == "chi2" else rows
+        rows, grade = seen_by(params["kernel"].value, rows, grade)
     X = contained(rng, rows, grade, told, hostile)
     k = number_of_clusters(params)
     callback = None

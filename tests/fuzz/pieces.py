@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 import separatrix
 
-ESTIMATORS = [name for name in separatrix.__all__ if isinstance(getattr(separatrix, name), type)]
+ESTIMATORS = [
+    name
+    for name in separatrix.__all__
+    if isinstance(found := getattr(separatrix, name), type) and issubclass(found, BaseEstimator)
+]
 PRECOMPUTED = ("kernel", "affinity", "matrix")
 LINKS = ("must_link", "cannot_link", "known_labels")
+SIZES = ("min_size", "max_size")
 
 
 class Grade(enum.IntEnum):

@@ -125,6 +125,16 @@ def table_and_shape(rng, hostile, max_rows):
     return table(rng, n, d), grade, f"{n} x {d} {table.__name__}"
 
 
+def seen_by(kernel, rows, grade):
+    """Samples that a kernel takes, and their grade."""
+    if kernel == "chi2":
+        return abs(rows), grade
+    if kernel == "cosine" and rows.shape[1] == 1:
+        # of a single feature it sees the sign only, so that positive samples are all one to it
+        return rows, max(grade, EDGE)
+    return rows, grade
+
+
 # --- containers ---------------------------------------------------------------------------------
 
 

@@ -1,57 +1,19 @@
 """A short run of the fuzz: the same cases each time. `make fuzz` runs many more."""
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+
+from separatrix import CuttingPlaneMarginClustering
 
 from .cases import RARE, make_case, schedule
 from .driver import Report
 from .laws import Outcome, Violation, attempt, judge, judge_attempt, names_something
 from .pieces import BAD, EDGE, ESTIMATORS, FINE
+from .samples import seen_by
 
 N_CASES = 60
-
-
-@dataclass(frozen=True)
-class Known:
-    """A cause of violations that is not mended yet, and a case that shows it.
-
-    `what` and `where` are patterns. Without any, only the estimator of the case is meant.
-    """
-
-    case: str
-    reason: str
-    law: str
-    what: str = ""
-    where: str = ""
-
-    @property
-    def name_and_seed(self):
-        """What the case is made of."""
-        name, _, seed = self.case.partition(":")
-        return name, int(seed)
-
-    def explains(self, name, violation):
-        """Whether a violation by an estimator has this cause."""
-        return (
-            violation.law == self.law
-            and (bool(self.what or self.where) or name == self.name_and_seed[0])
-            and re.search(self.what, violation.what) is not None
-            and re.search(self.where, violation.where) is not None
-        )
-
-
-NAMED, NO_WARNING = "errors name what is wrong", "no foreign warning"
-PREDICTED = "predict of the training samples is labels_"
-KNOWN = [
-    Known(
-        case="OptimalMarginDistributionClustering:1001219",
-        reason="the paper's vote is brought into balance sample by sample, which parts equal ones",
-        law="equal samples are in one cluster",
-    ),
-]
 
 
 def violations_of(name, seed):
@@ -64,21 +26,8 @@ def test_outcomes_obey_the_laws(name):
         f"{name}:{seed}: not so: {violation.law}: {violation.what} {violation.where}"
         for name, seed in schedule(max(3, N_CASES // RARE.get(name, 1)), 0, [name])
         for violation in violations_of(name, seed)
-        if not any(known.explains(name, violation) for known in KNOWN)
     ]
     assert not found, "\n".join(["python -m tests.fuzz.driver --case NAME:SEED", *found])
-
-
-@pytest.mark.parametrize(
-    "known",
-    [
-        pytest.param(known, id=known.case, marks=pytest.mark.xfail(reason=known.reason))
-        for known in KNOWN
-    ],
-)
-def test_known_violations(known):
-    name, seed = known.name_and_seed
-    assert not any(known.explains(name, violation) for violation in violations_of(name, seed))
 
 
 # --- the fuzz itself ----------------------------------------------------------------------------
@@ -95,6 +44,13 @@ def test_cases_are_made_of_names_and_seeds():
 def test_cases_are_of_all_grades():
     for name in ESTIMATORS:
         assert {make_case(name, seed).grade for seed in range(60)} == {FINE, EDGE, BAD}
+
+
+def test_a_single_feature_is_doubtful_to_the_cosine_kernel():
+    rows = np.arange(1.0, 13.0)[:, None]
+    assert seen_by("cosine", rows, FINE)[1] is EDGE
+    with pytest.raises(ValueError, match=r"X is constant to the kernel.*kernel='cosine'"):
+        CuttingPlaneMarginClustering(kernel="cosine").fit(rows)
 
 
 @pytest.mark.parametrize(

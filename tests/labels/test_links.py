@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from separatrix.labels import links as links_module
 from separatrix.labels.links import Links, linked_labels, linked_signs, links_of
+from separatrix.result import Labelling, renumbered
 
 
 def random_pairs(rng, n_samples, n_pairs):
@@ -137,6 +138,22 @@ def test_a_contradiction_is_named(n_clusters):
         Links.of(1000, n_clusters, must_link=path, cannot_link=[[0, 999]])
 
 
+def test_chains_of_contradictions_consist_of_what_was_given():
+    """Also where the way from a sample to what it is apart from leads into a cycle and back."""
+    n_refused = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        pairs = random_pairs(rng, 14, 20)
+        together = rng.uniform(size=len(pairs)) < 0.3
+        must, cannot = pairs[together], pairs[~together]
+        try:
+            Links.of(14, 2, must_link=must, cannot_link=cannot)
+        except ValueError as refused:
+            check_chain(str(refused), 2, must, cannot)
+            n_refused += 1
+    assert n_refused > 100
+
+
 def test_too_many_clusters_needed_is_told():
     clique = np.array(list(itertools.combinations(range(3, 8), 2)))
     with pytest.raises(ValueError, match="needs 5 clusters to keep apart samples 3, 4, 5, 6, 7,"):
@@ -212,8 +229,8 @@ def test_nothing_given_is_no_link(empty):
     np.testing.assert_array_equal(linked_signs(gains, links, balance=1).y, np.sign(gains - 1e-9))
 
 
-def assert_same(one, other):
-    for name in ("component", "sign", "representatives", "conflicts", "coloring"):
+def assert_same(one, other, names=("coloring",)):
+    for name in ("component", "sign", "representatives", "conflicts", *names):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -238,7 +255,8 @@ def test_ids_and_known_labels_equal_pairs_in_any_order(n_clusters):
         assert_same(links, Links.of(n, n_clusters, **mixed))
         known = np.where(rng.uniform(size=n) < 0.5, hidden, -1)
         pairs = {"must_link": by_label(known, True), "cannot_link": by_label(known, False)}
-        assert_same(Links.of(n, n_clusters, known_labels=known), Links.of(n, n_clusters, **pairs))
+        of_known = Links.of(n, n_clusters, known_labels=known)
+        assert_same(of_known, Links.of(n, n_clusters, **pairs), names=())
         assert_same(links, pickle.loads(pickle.dumps(links)))
 
 
@@ -373,9 +391,31 @@ def test_sizes_are_kept_whenever_free_samples_allow(n_clusters):
     assert n_bound > 0
 
 
+def test_conflicts_and_exact_sizes_mostly_end_in_the_optimum():
+    """The offsets that sizes ask for guide the search among conflicts, which is no proof."""
+    n_within, n_best = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        hidden, pairs = rng.permutation(np.arange(9) % 3), random_pairs(rng, 9, 12)
+        cannot = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]]
+        scores = rng.normal(size=(9, 3)) + [2.0, 0.0, 0.0]  # too many want the first cluster
+        found = linked_labels(scores, Links.of(9, 3, cannot_link=cannot), min_size=3, max_size=3)
+        allowed = allowed_labels(9, 3, [], cannot)
+        inside = allowed[((allowed[:, :, None] == np.arange(3)).sum(axis=1) == 3).all(axis=1)]
+        best = scores[np.arange(9), inside].sum(axis=1).max()
+        reached = scores[np.arange(9), found.labels].sum()
+        n_within += found.within
+        n_best += found.within and reached >= best - 1e-9
+        assert reached <= best + 1e-9 or not found.within
+    assert n_within > 40
+    assert n_best > n_within / 2
+
+
 def test_offsets_of_two_clusters_agree_with_the_labels():
     for seed in range(10):
         scores, links = np.random.default_rng(seed).normal(size=(9, 2)), Links.of(9, 2)
+        if seed % 2:
+            scores[0] = 1.0  # undecided, so that an offset of zero would leave it below
         for size in range(9):
             sizes = np.array([9 - size, size])
             found = linked_labels(scores, links, min_size=sizes, max_size=sizes)
@@ -427,8 +467,121 @@ def test_a_group_too_large_to_search_still_keeps_its_links(monkeypatch):
 def test_links_of_users_are_none_if_they_bind_nothing():
     X = np.zeros((5, 2))
     assert links_of(X, 2, None, None, None) is None
-    assert links_of(X, 2, [[3, 3]], [], [0, -1, -1, -1, -1]) is None
+    assert links_of(X, 2, [[3, 3]], [], [-1] * 5) is None
+    assert links_of(X, 2, None, None, [0, -1, -1, -1, -1]) is not None  # the number of a cluster
     links = links_of(X, 3, [[0, 1]], [[2, 3]], [0, -1, -1, -1, 0])
     assert_same(links, Links.of(5, 3, must_link=[[0, 1], [0, 4]], cannot_link=[[2, 3]]))
     with pytest.raises(TypeError, match="need samples in memory, got a dask array"):
         links_of(dask_array.from_array(X), 2, [[0, 1]], None, None)
+
+
+# --- known labels -------------------------------------------------------------------------------
+
+
+def numbered_by(links, labels):
+    """Labels whose clusters have the numbers of known labels."""
+    return renumbered(labels, links.order(Labelling(labels, links.n_clusters)))
+
+
+def known_case(seed, n_clusters, most=7):
+    """Random links with known labels, and all labellings that keep both."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, most + 1))
+    must, cannot, hidden = consistent(rng, n, n_clusters, int(rng.integers(0, n)))
+    known = np.where(rng.uniform(size=n) < 0.4, hidden, -1)
+    links = Links.of(n, n_clusters, must_link=must, cannot_link=cannot, known_labels=known)
+    allowed = allowed_labels(n, n_clusters, must, cannot)
+    kept = (allowed == known)[:, known >= 0].all(axis=1)
+    return rng, links, allowed[kept], known
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_known_labels_are_kept_and_the_others_are_the_best(n_clusters):
+    n_known = 0
+    for seed in range(120):
+        rng, links, allowed, known = known_case(seed, n_clusters, most=9 - n_clusters)
+        n = len(known)
+        scores, weight = rng.normal(size=(n, n_clusters)), rng.integers(1, 4, size=n)
+        columns = links.columns(scores, weight) if links.teaches else np.arange(n_clusters)
+        found = linked_labels(scores, links, sample_weight=weight).labels
+        values = (weight * scores[np.arange(n), columns[allowed]]).sum(axis=1)
+        assert (numbered_by(links, found) == known)[known >= 0].all()
+        assert links.violations(found) == 0
+        assert weight @ scores[np.arange(n), found] == pytest.approx(values.max())
+        n_known += (known >= 0).sum()
+    assert n_known > 100
+
+
+def test_known_labels_are_kept_where_sizes_are_bound():
+    """With two clusters exactly: the best of the labellings nearest to the bounds."""
+    for seed in range(150):
+        rng, links, allowed, known = known_case(seed, 2)
+        n = len(known)
+        gains, least = rng.normal(size=n), int(rng.integers(0, n // 2 + 1))
+        bounds = {"min_size": [0, least], "max_size": [n, n - least]}  # of the second cluster
+        found = linked_labels(gains, links, **bounds)
+        scores = np.column_stack([-gains, gains])
+        columns = links.columns(scores, np.ones(n)) if links.teaches else np.arange(2)
+        sizes = allowed.sum(axis=1)
+        gaps = np.maximum(np.maximum(least - sizes, sizes - (n - least)), 0)
+        values = scores[np.arange(n), columns[allowed]].sum(axis=1)
+        assert (numbered_by(links, found.labels) == known)[known >= 0].all()
+        assert found.within == (gaps.min() == 0)
+        value = scores[np.arange(n), found.labels].sum()
+        assert value == pytest.approx(values[gaps == gaps.min()].max())
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_labels_of_samples_linked_to_known_ones_are_known(n_clusters):
+    for seed in range(80):
+        _, links, allowed, _ = known_case(seed, n_clusters)
+        told = links.known_labels
+        assert (allowed == told)[:, told >= 0].all()
+        if n_clusters == 2:  # where no more than these are the same in all labellings
+            settled = (allowed == allowed[0]).all(axis=0)
+            np.testing.assert_array_equal(told >= 0, settled)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_nearest_labels_differ_least(n_clusters):
+    for seed in range(60):
+        rng, links, allowed, known = known_case(seed, n_clusters)
+        labels = rng.integers(n_clusters, size=len(known))
+        found = links.nearest(labels)
+        assert links.violations(found) == 0
+        assert (found == known)[known >= 0].all()
+        told = links.known_labels
+        # clusters are renumbered so that they agree best with what is known
+        orders = np.array(list(itertools.permutations(range(n_clusters))))
+        agree = (orders[:, labels] == told)[:, told >= 0].sum(axis=1)
+        assert any(
+            (found != order[labels]).sum() == (allowed != order[labels]).sum(axis=1).min()
+            for order in orders[agree == agree.max()]
+        )
+
+
+def test_known_samples_weigh_as_much_as_all_others_but_no_more_than_tenfold():
+    known = np.r_[0, 1, np.full(8, -1)]
+    weight = Links.of(10, 2, known_labels=known).taught(None)
+    np.testing.assert_allclose(weight, np.r_[4, 4, np.ones(8)])
+    few = Links.of(100, 2, known_labels=np.r_[0, np.full(99, -1)]).taught(None)
+    np.testing.assert_allclose(few, np.r_[links_module.MOST_TAUGHT, np.ones(99)])
+    most = Links.of(4, 2, known_labels=[0, 1, 0, -1]).taught(None)
+    np.testing.assert_allclose(most, np.ones(4))  # never less than before
+    assert Links.of(4, 2, must_link=[[0, 1]]).taught(None) is None
+
+
+def test_a_weight_teaches_as_much_as_repetitions():
+    rng = np.random.default_rng(0)
+    known, weight = rng.integers(-1, 3, size=30), rng.integers(1, 4, size=30)
+    links = Links.of(30, 3, known_labels=known)
+    many = Links.of(weight.sum(), 3, known_labels=np.repeat(known, weight))
+    repeated = many.taught(None)
+    np.testing.assert_allclose(np.repeat(links.taught(weight) / weight, weight), repeated)
+    np.testing.assert_allclose(links.known_shares(weight), many.known_shares())
+
+
+def test_known_labels_are_numbers_and_other_clusters_go_by_size():
+    links = Links.of(7, 4, known_labels=[2, -1, -1, -1, -1, -1, -1])
+    labels = np.array([0, 1, 1, 3, 3, 3, 2])
+    np.testing.assert_array_equal(links.order(Labelling(labels, 4)), [3, 1, 0, 2])

@@ -347,8 +347,11 @@ def test_sizes_of_a_sample_are_in_proportion_and_leave_no_cluster_empty():
         (([0.5, 0.5], None, None), r"shares has shape \(2,\) but n_clusters=3"),
         (([0.5, 0.3, 0.3], None, None), "shares must be positive and sum to 1, got .* sum 1.1"),
         (("free", 5, 4), "min_size=5 must not exceed max_size=4"),
-        (("free", 4, None), "min_size=4 is infeasible: n_clusters=3 needs 12 samples, got 10"),
-        (("free", None, 3), "max_size=3 is infeasible: n_clusters=3 has room for 9 samples"),
+        (
+            ("free", 4, None),
+            r"min_size=4 is infeasible: n_clusters=3 needs 3 \* 4 = 12 samples, got 10",
+        ),
+        (("free", None, 3), r"max_size=3 is infeasible: n_clusters=3 has room for 3 \* 3 = 9"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(parameters, message):

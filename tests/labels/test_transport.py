@@ -116,6 +116,9 @@ def test_undecided_samples_settle_what_the_drawn_ones_left(weighted, monkeypatch
     reached = sizes_by(scores, weight, found)
     # a sample of weight two may be parted
     assert (np.abs(reached - sizes) <= 2 * weighted + 0.5).all()
+    present = weight > 0
+    alone = first_offsets(scores[present], weight[present], *bounds)
+    np.testing.assert_array_equal(alone, found)
     monkeypatch.undo()
     exact = first_offsets(scores, weight, *bounds)
     np.testing.assert_allclose(found - found[0], exact - exact[0], atol=0.02)
@@ -131,7 +134,7 @@ def test_shortest_ways_are_those_of_floyd_and_warshall():
         np.fill_diagonal(cost, np.inf)
         every = floyd_warshall(np.where(np.isinf(cost), 0, cost))
         first = np.where(np.arange(k) == 0, 0.0, np.inf)
-        distance, before = transport._shortest(cost, first)
+        distance, before = transport.shortest_ways(cost, first)
         np.testing.assert_allclose(distance, every[0], atol=1e-12)
         assert before[0] == -1
         for node in np.flatnonzero(np.isfinite(distance))[1:]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_USERS = ("plot", "cli", "dask", "faiss")
+FOR_USERS = ("plot", "cli", "dask")
 TESTS = (
     "tests/test_readme.py",
     "tests/test_metrics.py",

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-FOR_USERS = ("plot", "cli", "dask", "faiss")
+FOR_USERS = ("plot", "cli", "dask")
 
 
 def test_version_is_that_of_the_installed_package():

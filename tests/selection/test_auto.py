@@ -11,9 +11,10 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from separatrix.selection import consensus
+from separatrix.selection import auto, consensus
 from separatrix.selection.auto import AutoClustering
 from separatrix.selection.candidates import Comparison
+from separatrix.validity.structure import Structure
 from support import Recorder
 
 
@@ -22,19 +23,7 @@ def fitted(blobs):
     return AutoClustering(3).fit(blobs[0])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "auto.AutoClustering",
-        "auto.AutoClustering.fit",
-        "auto.AutoClustering.predict",
-        "auto.AutoClustering.decision_function",
-        "auto.AutoClustering.predict_proba",
-        "candidates.Comparison",
-        "candidates.Comparison.to_dataframe",
-        "candidates.compare_clusterings",
-    ],
-)
+@pytest.mark.parametrize("name", ["candidates.Comparison", "candidates.Comparison.to_dataframe"])
 def test_docstrings_follow_numpydoc(name):
     errors = validate(f"separatrix.selection.{name}")["errors"]
     assert [e for e in errors if e[0] not in {"ES01", "SA01", "EX01", "RT02"}] == []
@@ -48,18 +37,57 @@ def test_few_methods_may_find_clusters_that_lie_apart():
     model = AutoClustering(2).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
     assert model.spacing_ > 1
-    assert model.agreement_ < 0.85
-    assert model.agreement_words_ == consensus.APART
+    assert model.structure_.has_clusters
+    assert model.candidates_.family_agreement < 0.85
+    assert model.agreement_words_.startswith("strong: the ")
+    n_voted = np.count_nonzero(model.candidates_.votes)
+    assert f"{n_voted} of {len(model.candidates_.names)} candidates" in model.agreement_words_
     assert not model.candidates_.apart.all()
 
 
-@pytest.mark.parametrize("n_clusters", [2, None])
-def test_no_structure_is_not_called_strong(n_clusters):
-    for seed in range(3):
-        X = np.random.default_rng(seed).random((100, 1))
-        words = AutoClustering(n_clusters).fit(X).agreement_words_
-        assert words != consensus.APART
-    assert AutoClustering(11).fit(X[:12]).agreement_words_ != consensus.APART
+NOISE = {
+    "uniform": lambda rng: rng.random((100, 1)),
+    "stretched": lambda rng: rng.normal(size=(150, 3)) * [6, 1, 1],
+}
+
+
+@pytest.mark.parametrize("kind", NOISE)
+def test_one_cluster_is_an_answer(kind):
+    X = NOISE[kind](np.random.default_rng(0))
+    model = AutoClustering().fit(X)
+    assert model.n_clusters_ == model.plausible_n_clusters_[0] == 1
+    assert not model.labels_.any()
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert not model.structure_.has_clusters
+    assert model.agreement_words_ == f"none: {model.structure_.words}"
+    assert model.n_clusters_words_.startswith("1: no clusters found")
+    np.testing.assert_allclose(model.confidence_, 1)
+
+
+def test_labels_that_were_asked_for_come_with_the_warning_in_words():
+    X = NOISE["stretched"](np.random.default_rng(0))
+    model = AutoClustering(2).fit(X)
+    assert len(np.unique(model.labels_)) == 2
+    assert model.agreement_words_.startswith("none: no clusters found")
+    assert not hasattr(model, "plausible_n_clusters_")
+
+
+def test_the_test_for_structure_changes_no_cluster(blobs, monkeypatch):
+    expected = AutoClustering(3).fit(blobs[0])
+    nothing = Structure(0.0, np.array([]), 1.0)
+    monkeypatch.setattr(auto, "structure_of_samples", lambda X, n_jobs, rng: nothing)
+    found = AutoClustering(3).fit(blobs[0])
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    np.testing.assert_array_equal(found.candidates_.votes, expected.candidates_.votes)
+
+
+def test_agreement_is_that_of_the_voters_with_the_result():
+    X, _ = make_moons(150, noise=0.15, random_state=1)
+    model = AutoClustering(2).fit(X)
+    found = model.candidates_
+    scores = [adjusted_rand_score(model.labels_, labels) for labels in found.labels]
+    assert model.agreement_ == pytest.approx(np.sum(found.votes * scores))
+    assert model.agreement_ != pytest.approx(found.family_agreement)
 
 
 def test_fit_sets_what_it_promises(blobs, fitted):
@@ -72,7 +100,8 @@ def test_fit_sets_what_it_promises(blobs, fitted):
     assert isinstance(fitted.candidates_, Comparison)
     assert fitted.best_candidate_ in fitted.candidates_.names
     assert adjusted_rand_score(y, fitted.best_candidate_labels_) == 1
-    assert fitted.agreement_ == fitted.candidates_.family_agreement > 0.85
+    assert fitted.agreement_ > 0.9
+    assert fitted.structure_.p_value < 0.01
     assert fitted.agreement_words_.startswith("strong")
     assert not hasattr(fitted, "selection_curve_")
     assert fitted.confidence_.shape == (len(X),)

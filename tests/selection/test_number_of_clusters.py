@@ -1,14 +1,16 @@
 """Evidence for the number of clusters."""
 
 import numpy as np
+import pytest
 
 from separatrix.selection import number_of_clusters
 from separatrix.selection.auto import AutoClustering
-from separatrix.selection.number_of_clusters import plausible_numbers
+from separatrix.selection.number_of_clusters import choice_words, plausible_numbers
 from separatrix.similarity.geometry import Geometry
 from separatrix.similarity.spanning_trees import joined_labels, spanning_tree
 from separatrix.validity.features import Measures, labelling_features, sample_features
 from separatrix.validity.learned import learned_validity
+from separatrix.validity.structure import Structure
 
 
 def test_most_isolated_clusters_are_counted():
@@ -27,6 +29,24 @@ def test_plausible_numbers_are_near_the_best():
     assert plausible_numbers(curve) == [3, 5, 6]
     assert plausible_numbers({2: 1.0, 3: 1.0 - 1e-9, 4: 0.0}) == [3, 2]
     assert plausible_numbers({2: 0.9, 3: 0.1}) == [2]
+
+
+@pytest.mark.parametrize(
+    ("p_value", "expected"),
+    [(0.001, [3, 5, 6]), (0.03, [3, 5, 1]), (0.06, [1, 3]), (0.5, [1, 3])],
+)
+def test_one_cluster_is_plausible_where_structure_is_in_doubt(p_value, expected):
+    curve = {2: 0.52, 3: 0.55, 4: 0.1, 5: 0.54, 6: 0.535}
+    assert plausible_numbers(curve, p_value) == expected
+    assert plausible_numbers({}, 0.5) == [1]
+
+
+def test_words_say_what_is_as_plausible():
+    found = Structure(1.0, np.zeros(16), 0.06)
+    words = choice_words([1, 3], found)
+    assert words.startswith("1: no clusters found")
+    assert words.endswith("; 3 can hardly be told from it.")
+    assert choice_words([3, 1], found).startswith("3: 1 can hardly be told from it.")
 
 
 def test_number_of_clusters_is_found_where_it_is_plain(blobs):

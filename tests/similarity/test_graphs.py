@@ -1,7 +1,6 @@
 """Similarity graphs against plain loops, Laplacians against their formulas."""
 
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -9,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix.similarity import neighbors as searches
+from separatrix.similarity import graphs
+from separatrix.similarity.forest import ApproximateSearch
 from separatrix.similarity.graphs import (
     check_similarity,
     components,
@@ -136,8 +136,6 @@ def test_union_and_mutual():
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("neighbors", ["exact", "approximate"])
 def test_single_precision(affinity, graph, neighbors):
-    if neighbors == "approximate":
-        pytest.importorskip("faiss")
     X = samples().astype(np.float32)
     single, double = (built(Z, affinity, graph, neighbors=neighbors) for Z in (X, X.astype(float)))
     np.testing.assert_array_equal(dense(single.W), dense(double.W))
@@ -187,8 +185,6 @@ def test_local_scales_of_copies(graph, form, n_features):
 @pytest.mark.parametrize("affinity", AFFINITIES)
 @pytest.mark.parametrize("neighbors", ["exact", "approximate"])
 def test_copies_are_neighbors_but_a_sample_is_not_its_own(affinity, neighbors):
-    if neighbors == "approximate":
-        pytest.importorskip("faiss")
     X = np.repeat(np.abs(samples(4)), 5, axis=0)
     W = dense(built(X, affinity, "union", n_neighbors=4, neighbors=neighbors).W)
     expected = np.kron(np.eye(4), np.ones((5, 5))) - np.eye(20)
@@ -305,8 +301,6 @@ def test_a_graph_does_not_see_later_changes_of_the_samples():
 @pytest.mark.parametrize("affinity", AFFINITIES)
 @pytest.mark.parametrize("neighbors", ["exact", "approximate"])
 def test_pickle(graph, affinity, neighbors):
-    if neighbors == "approximate":
-        pytest.importorskip("faiss")
     found = built(samples(), affinity, graph, neighbors=neighbors)
     copy, new = pickle.loads(pickle.dumps(found)), samples(5, seed=1)
     np.testing.assert_array_equal(dense(copy.W), dense(found.W))
@@ -340,99 +334,52 @@ def test_any_shape(shape, n_neighbors, affinity, graph, single, sparse, seed):
 
 
 class TestApproximateNeighbors:
-    @pytest.fixture(autouse=True)
-    def faiss(self):
-        return pytest.importorskip("faiss")
-
-    @pytest.fixture
-    def cells(self, monkeypatch):
-        """Many cells of few rows, as many rows have them."""
-        monkeypatch.setattr(searches.ApproximateSearch, "CELL_ROWS", 20)
-        monkeypatch.setattr(searches.ApproximateSearch, "N_PROBES", 3)
-
     @pytest.mark.parametrize("graph", GRAPHS)
     @pytest.mark.parametrize("affinity", AFFINITIES)
     def test_few_samples_are_all_compared(self, graph, affinity):
-        X, new = samples(200, 6), samples(10, 6, seed=1)
+        X, new = samples(30, 6), samples(10, 6, seed=1)
         exact, found = (built(X, affinity, graph, neighbors=n) for n in ("exact", "approximate"))
         np.testing.assert_allclose(dense(found.W), dense(exact.W), rtol=1e-12)
         np.testing.assert_allclose(dense(found.to_new(new)), dense(exact.to_new(new)), rtol=1e-12)
 
-    def test_neighbors_of_neighbors_find_most(self, cells, monkeypatch):
-        X = samples(3000, 6)
-        exact = searches.ExactSearch(X, None).others(8)
+    def test_the_order_of_the_rows_does_not_matter(self):
+        X = samples(1500, 8)
+        order = np.random.default_rng(0).permutation(1500)
+        W, shuffled = (
+            built(Z, "local", "union", neighbors="approximate").W for Z in (X, X[order])
+        )
+        np.testing.assert_allclose(shuffled.toarray(), W[order][:, order].toarray(), rtol=1e-12)
 
-        def recall(n_rounds):
-            monkeypatch.setattr(searches.ApproximateSearch, "N_ROUNDS", n_rounds)
-            found = searches.ApproximateSearch(X).others(8)
-            assert not (found == np.arange(3000)[:, None]).any()
-            assert all(len(set(row)) == 8 for row in found.tolist())
-            return np.mean([len(set(a) & set(b)) / 8 for a, b in zip(found, exact, strict=True)])
-
-        rounds = [recall(n) for n in range(4)]
-        assert rounds == sorted(rounds)
-        assert rounds[0] < rounds[2]
-
-    def test_deterministic_on_any_number_of_threads(self, faiss, cells):
-        import numba
-
-        X = samples(3000, 6)
-        before = faiss.omp_get_max_threads(), numba.get_num_threads()
-        found = []
-        try:
-            for n_threads in (1, 2, 2):
-                faiss.omp_set_num_threads(n_threads)
-                numba.set_num_threads(min(n_threads, before[1]))
-                found.append(built(X, "local", "union", neighbors="approximate").W)
-        finally:
-            faiss.omp_set_num_threads(before[0])
-            numba.set_num_threads(before[1])
-        for W in found[1:]:
-            np.testing.assert_array_equal(W.indices, found[0].indices)
-            np.testing.assert_array_equal(W.data, found[0].data)
-
-    def test_neighbors_that_were_not_found(self, cells, monkeypatch):
-        monkeypatch.setattr(searches.ApproximateSearch, "N_PROBES", 1)
-        monkeypatch.setattr(searches.ApproximateSearch, "N_PROBES_NEW", 1)
-        X = samples(200)
-        found = built(X, "local", "union", n_neighbors=60, neighbors="approximate")
-        W = found.W.toarray()
-        np.testing.assert_array_equal(W, W.T)
-        assert not W.diagonal().any()
-        assert np.isfinite(found.to_new(X + 0.1).data).all()
-
-    def test_loops_equal_plain_numpy(self):
-        X = samples(50, 7).astype(np.float32)
-        neighbors = np.random.default_rng(0).permuted(np.tile(np.arange(50), (50, 1)), axis=1)
-        neighbors = neighbors[searches.other_than_self(neighbors)].reshape(50, 49)[:, :3]
-        neighbors = neighbors.astype(np.int32)
-        links = searches.with_reverse(neighbors)
-        for row in range(50):
-            into = np.argwhere(row == neighbors.T)[:3, 1]
-            np.testing.assert_array_equal(links[row, :3], neighbors[row])
-            np.testing.assert_array_equal(links[row, 3 : 3 + len(into)], into)
-            np.testing.assert_array_equal(links[row, 3 + len(into) :], -1)
-        squares = ((X[:, None] - X) ** 2).sum(axis=2)
-        kept = np.take_along_axis(squares, neighbors, axis=1)
-        order = np.argsort(kept, axis=1)
-        found, kept = (np.take_along_axis(a, order, axis=1) for a in (neighbors, kept))
-        searches.try_neighbors_of_neighbors(X, links, found, kept)
-        for row in range(50):
-            steps = links[row][links[row] >= 0]
-            reached = set(neighbors[row]) | set(steps) | set(links[steps].ravel())
-            reached = np.array(sorted(reached - {row, -1}))
-            best = reached[np.argsort(squares[row, reached])[:3]]
-            np.testing.assert_array_equal(found[row], best)
+    @pytest.mark.parametrize(
+        ("n_samples", "n_features", "form", "approximate"),
+        [
+            (50, 7, np.asarray, False),
+            (51, 6, np.asarray, False),
+            (51, 7, np.asarray, True),
+            (51, 7, sp.csr_array, False),
+        ],
+    )
+    def test_auto(self, monkeypatch, n_samples, n_features, form, approximate):
+        monkeypatch.setattr(graphs, "MANY_SAMPLES", 50)
+        found = built(form(samples(n_samples, n_features)), "local", "union")
+        assert isinstance(found.search, ApproximateSearch) is approximate
 
     def test_sparse_samples_are_refused(self):
         with pytest.raises(TypeError, match=r"neighbors='approximate' needs a dense X.*'exact'"):
             built(sp.csr_array(samples()), graph="union", neighbors="approximate")
 
 
-def test_missing_faiss(monkeypatch):
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(ImportError, match=r"pip install separatrix\[faiss\]"):
-        built(samples(), graph="union", neighbors="approximate")
+@pytest.mark.parametrize("neighbors", ["exact", "approximate"])
+def test_a_search_serves_several_graphs(neighbors):
+    X = samples(60, 5)
+    wide = built(X, "local", "union", n_neighbors=9, neighbors=neighbors)
+    for n_neighbors in (9, 4):
+        alone, shared = (
+            built(X, "local", "union", n_neighbors=n_neighbors, neighbors=neighbors, search=search)
+            for search in (None, wide.search)
+        )
+        assert shared.search is wide.search
+        np.testing.assert_array_equal(shared.W.toarray(), alone.W.toarray())
 
 
 @pytest.mark.parametrize(

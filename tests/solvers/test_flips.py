@@ -14,7 +14,14 @@ from least_squares_support import (
 )
 from separatrix.labels.sizes import Sizes
 from separatrix.solvers import flips
-from separatrix.solvers.flips import State, descend_by_flips, hat_matrix, random_labels, shaken
+from separatrix.solvers.flips import (
+    State,
+    descend_by_flips,
+    hat_matrix,
+    random_labels,
+    shaken,
+    sums_of,
+)
 from support import groups
 
 
@@ -330,3 +337,18 @@ def test_the_hat_matrix_by_eigenvalues(kernel, reg):
     np.testing.assert_allclose(R, (vectors * (values / (values + reg))) @ vectors.T, atol=1e-9)
     np.testing.assert_array_equal(R, R.T)
     assert R.flags.c_contiguous
+
+
+def test_the_hat_matrix_of_weights_is_that_of_repetitions_summed():
+    """And so is the criterion, at any labels: a weight of two is a repeated sample."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(12, 3)), rng.integers(1, 4, size=12)
+    copies = np.repeat(np.arange(12), weight)
+    members = (copies == np.arange(12)[:, None]).astype(float)
+    many = hat_matrix((X @ X.T)[np.ix_(copies, copies)], 0.7)
+    R = hat_matrix(X @ X.T, 0.7, weight.astype(float))
+    np.testing.assert_allclose(R, members @ many @ members.T, atol=1e-12)
+    labels = rng.integers(3, size=12)
+    weighted = flips.criterion(sums_of(R, labels, 3), labels, weight.sum())
+    repeated = flips.criterion(sums_of(many, labels[copies], 3), labels[copies], len(copies))
+    assert weighted == pytest.approx(repeated, rel=1e-10)

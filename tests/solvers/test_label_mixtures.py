@@ -69,7 +69,8 @@ def objective_of(K, labels, machine, n_clusters):
 def is_member(labels, band):
     """Whether a labelling belongs to B."""
     sizes, (least, most) = np.bincount(labels, minlength=band.n_clusters), band.sizes
-    return least <= sizes.min() and sizes.max() <= most and not band.links.violations(labels)
+    within = (least <= sizes).all() and (sizes <= most).all()
+    return within and not band.links.violations(labels)
 
 
 def numbered(labels):
@@ -276,6 +277,24 @@ def test_readouts_do_not_depend_on_numbering_and_order(n_clusters, rule):
         order = rng.permutation(len(labels))
         turned = rule(renamed[order], weights[order], n_clusters)
         assert numbered(turned.argmax(axis=1)) == expected
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.2, 0.6])
+def test_groups_that_are_bound_go_where_brute_force_sends_them(balance):
+    """As near to balance as they can be, and of those labellings the one of the largest score."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        place = np.r_[np.arange(6), rng.integers(rng.integers(1, 7), size=8)]
+        scores = rng.normal(size=(14, 1))
+        band = Band(Links.of(14, 2), balance)
+        found = band.binding(place).nearest(scores)
+
+        tried = np.array(list(itertools.product((0, 1), repeat=6)))[:, place]
+        sizes = np.column_stack([14 - tried.sum(axis=1), tried.sum(axis=1)])
+        least, most = band.sizes
+        outside = np.maximum(np.maximum(least - sizes, sizes - most), 0).max(axis=1)
+        nearest = tried[outside == outside.min()]
+        np.testing.assert_array_equal(found, nearest[(nearest @ scores[:, 0]).argmax()])
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-320, 1e-300, 1.0, 1e300])

@@ -119,3 +119,19 @@ def test_equal_samples_at_the_largest_strengths(C):
     model, fitted = kernel_ridge(K).fit(targets, C)
     assert np.isfinite(model.coef).all()
     np.testing.assert_allclose(fitted, np.repeat(y, 2), atol=0.05)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 15])
+def test_columns_are_fitted_together_as_they_are_one_by_one(n_columns):
+    X, _, weight = noisy_signs(4)
+    targets = np.random.default_rng(0).normal(size=(len(X), n_columns))
+    for make in (lambda: feature_ridge(X, weight), lambda: kernel_ridge(rbf_kernel(X), weight)):
+        single, several = make(), make()
+        for _ in range(30):  # the factor gives way to the inverse
+            models, fitted = several.fit_columns(targets, 3.0)
+        for column, model, values in zip(targets.T, models, fitted.T, strict=True):
+            expected, at_samples = single.fit(np.ascontiguousarray(column), 3.0)
+            np.testing.assert_allclose(model.coef, expected.coef, rtol=1e-7, atol=1e-9)
+            assert model.intercept == pytest.approx(expected.intercept, rel=1e-8)
+            assert model.norm == pytest.approx(expected.norm, rel=1e-7)
+            np.testing.assert_allclose(values, at_samples, rtol=1e-7, atol=1e-9)

@@ -9,7 +9,13 @@ from sklearn.svm import SVC, SVR
 from ridge_support import feature_ridge, kernel_ridge, noisy_signs
 from separatrix.solvers import svm
 from separatrix.solvers.ridge import FeatureRidge
-from separatrix.solvers.svm import NewtonMachine, SplitMachine, SquareMachine, machines_of
+from separatrix.solvers.svm import (
+    NewtonMachine,
+    SplitMachine,
+    SquareMachine,
+    fit_all,
+    machines_of,
+)
 
 EPSILON = 0.05
 
@@ -232,3 +238,32 @@ def test_labels_of_one_side_leave_no_trace(loss):
             np.testing.assert_array_equal(alone.fitted, side)
         again = machine.fit(y, 10.0)
         assert again.objective == pytest.approx(expected.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 500.0])
+@pytest.mark.parametrize("loss", ["laplacian", "hinge"])
+def test_machines_that_are_fitted_together_are_those_of_libsvm(loss, C, digits):
+    """Among them one whose labels are all the same, which is constant."""
+    X, y = digits
+    K = kernel_of("rbf", X)
+    machines = machines_of(kernel_ridge(K), 4, loss=loss, epsilon=EPSILON)
+    easy, few = np.where(X[:, 20] > 8, 1.0, -1.0), np.where(np.arange(len(y)) < 20, 1.0, -1.0)
+    for labels in rounds(y):
+        signs = np.stack([labels, np.ones_like(y), easy, few], axis=1)
+        fits = fit_all(machines, signs, C)
+        np.testing.assert_array_equal(fits[1].fitted, 1.0)
+        for i in (0, 2, 3):
+            expected, reference, bound = libsvm(K, signs[:, i], C, loss)
+            assert distance(fits[i].fitted, expected) < 5e-3
+            assert bound * (1 - 1e-4) <= fits[i].objective <= reference * (1 + 1e-4)
+
+
+def test_square_machines_are_the_same_together_and_alone():
+    X, y, weight = noisy_signs(9)
+    signs = np.stack([y, -y, np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)], axis=1)
+    for ridge in (feature_ridge(X, weight), kernel_ridge(rbf_kernel(X), weight)):
+        fits = fit_all(machines_of(ridge, 3, loss="square", epsilon=EPSILON), signs, 2.0)
+        for fit, labels in zip(fits, signs.T, strict=True):
+            alone = SquareMachine(ridge).fit(np.ascontiguousarray(labels), 2.0)
+            assert fit.objective == pytest.approx(alone.objective, rel=1e-9)
+            np.testing.assert_allclose(fit.fitted, alone.fitted, rtol=1e-7, atol=1e-9)

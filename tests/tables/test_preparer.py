@@ -182,7 +182,7 @@ def test_missing_values_are_refused_if_asked(column):
     ("column", "value", "said"),
     [
         ("income", np.inf, "row 2: inf is infinite"),
-        ("income", 1e200, "row 2: 1e[+]200 is too large to be squared"),
+        ("income", 1e200, "row 2: 1e[+]200 is too large to compute with"),
         ("income", "much", "row 2: 'much' is not a number"),
         ("plan", "gold", "row 2: 'gold' is none of its categories: 'basic', 'family', 'plus'"),
         ("since", "soon", "row 0: .* is not a date"),

@@ -1,7 +1,7 @@
 """Kernel k-means: clusters around means in the feature space of a kernel."""
 
 from separatrix.estimators.means import MeansClustering, features_for_means
-from separatrix.estimators.parameters import KERNEL, N_COMPONENTS
+from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, SIZE_BOUNDS, WARM_START
 from separatrix.solvers.lloyd import KMeansProblem
 
 __all__ = ["KernelKMeans"]
@@ -41,6 +41,15 @@ class KernelKMeans(MeansClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -77,7 +86,8 @@ class KernelKMeans(MeansClustering):
     Notes
     -----
     With the linear kernel it is ordinary k-means. The features of other kernels are columns of an
-    incomplete Cholesky decomposition with pivoting, of at most 20,000 samples.
+    incomplete Cholesky decomposition with pivoting, of at most 3,000 samples, or of ten times
+    `n_components`.
 
     For more than 20,000 samples the start is found, and improved, on a random sample of them. The
     first start by k-means splits clusters along principal directions and is deterministic, further
@@ -106,6 +116,8 @@ class KernelKMeans(MeansClustering):
         **MeansClustering._parameter_constraints,
         **KERNEL,
         **N_COMPONENTS,
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
     _maximizes = False
 
@@ -122,6 +134,9 @@ class KernelKMeans(MeansClustering):
         n_init=1,
         max_iter=300,
         tol=1e-4,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -134,6 +149,9 @@ class KernelKMeans(MeansClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _means_problem(self, X, sample_weight, rng):

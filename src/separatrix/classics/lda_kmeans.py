@@ -8,7 +8,7 @@ from scipy.linalg import svd
 from separatrix._sklearn import to_numpy
 from separatrix._typing import Array
 from separatrix.estimators.means import MeansClustering
-from separatrix.estimators.parameters import NONNEGATIVE
+from separatrix.estimators.parameters import NONNEGATIVE, SIZE_BOUNDS, WARM_START
 from separatrix.result import Progress
 from separatrix.solvers.lloyd import WhitenedProblem, solve_lloyd
 
@@ -42,6 +42,15 @@ class LDAKMeans(MeansClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -112,6 +121,8 @@ class LDAKMeans(MeansClustering):
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,
         "reg": NONNEGATIVE,
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
     _maximizes = True
 
@@ -124,6 +135,9 @@ class LDAKMeans(MeansClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -132,6 +146,9 @@ class LDAKMeans(MeansClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _means_problem(self, X, sample_weight, rng):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
+from scipy.linalg import eigh, qr
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +16,14 @@ from separatrix._typing import Array, ArrayLike
 from separatrix.data.gate import check_samples
 from separatrix.data.places import order_of_places
 from separatrix.data.rows import check_fits_memory
-from separatrix.estimators.base import GraphClustering, check_square, precomputed_parameter
-from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS
+from separatrix.estimators.base import (
+    GraphClustering,
+    check_square,
+    fit_with_node_weights,
+    precomputed_parameter,
+)
+from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS, SIZE_BOUNDS, WARM_START
+from separatrix.labels.sizes import unit_of
 from separatrix.models.graph_responses import Posterior
 from separatrix.models.nearest_samples import NearestSample
 from separatrix.result import SolverResult, Status, decoded
@@ -26,9 +32,11 @@ from separatrix.similarity.graphs import (
     components,
     degrees,
     distinct_graph,
+    joined_components,
     ordered_graph,
 )
 from separatrix.similarity.kernels import resolved_gamma
+from separatrix.similarity.multigrid import GraphHierarchy
 from separatrix.solvers.information_estimate import least_squares_mutual_information
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
@@ -38,6 +46,8 @@ AUTO_NEIGHBORS = (3, 5, 7, 10, 15, 20)
 AUTO_WIDTHS = (0.15, 0.25, 0.4, 0.6, 0.85, 1.2)
 # Up to this many samples the decomposition of a dense matrix is faster than that of a sparse one.
 DENSE_SAMPLES = 1_000
+# Error of eigenvectors by multigrid, in the norm of the Laplacian.
+EIGENVECTOR_TOL = 1e-3
 # Entries of an eigenvector, as shares of the largest, that rounding may have made.
 ROUNDING = 1e-8
 
@@ -71,6 +81,15 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     normalize : bool, default=True
         Whether to divide kernels by the square roots of their sums at both samples, so that dense
         regions do not outweigh others.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -142,6 +161,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         "n_neighbors": [StrOptions({"auto"}), *COUNT],
         "gamma": [StrOptions({"auto"}), *GAMMA],
         "normalize": ["boolean"],
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
 
     def __init__(
@@ -152,6 +173,9 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         n_neighbors="auto",
         gamma="auto",
         normalize=True,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -159,7 +183,12 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         self.n_neighbors = n_neighbors
         self.gamma = gamma
         self.normalize = normalize
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
+
+    fit = fit_with_node_weights
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each cluster; for samples far from all others, that of the nearest one.
@@ -188,41 +217,48 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     def _problem(self, X, sample_weight, links, progress, rng):
         # by their places alone, so that the order of the rows does not matter
         precomputed = self.affinity == "precomputed"
-        order = order_of_places(X, pairs=precomputed)
+        order = order_of_places(X, sample_weight, pairs=precomputed)
         rows = X[order]
-        candidates = self._candidates(rows)
+        weight = None if sample_weight is None else sample_weight[order]
+        copies = np.arange(len(order)) if weight is None else copies_of(weight)
+        candidates = self._candidates(rows, weight)
         seed = rng.randint(2**31 - 1)  # all similarities are judged on the same draws
         task = progress.subtask("choice", len(candidates))
-        best = None
-        for chosen in candidates:
+        best = search = None
+        # the largest number of neighbours first: that search has found those of all others
+        for chosen in reversed(candidates):
             step = task.subtask("affinity", 0)
-            graph_of = partial(self._graph_of, **chosen)
+            graph_of = partial(self._graph_of, sample_weight=weight, search=search, **chosen)
             graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
+            search = graph.search
             problem = InformationProblem(graph=graph, chosen=chosen)
             result = solve_information(problem, self.n_clusters, normalize=self.normalize)
             information = np.nan
             if len(candidates) > 1:
                 labels = problem.labels_of(result.model)[order]
-                information = least_squares_mutual_information(rows, labels, random_state=seed)
-            if best is None or information > best.information:
+                information = least_squares_mutual_information(
+                    rows[copies], labels[copies], random_state=seed
+                )
+            if best is None or information >= best.information:
                 best = replace(problem, result=result, information=information)
             step.close()
         task.close()
         return best
 
-    def _candidates(self, X):
+    def _candidates(self, X, sample_weight):
         """Parameters of the similarities to choose from."""
         if self.affinity == "precomputed":
             return [{}]
         if self.affinity == "local":
             numbers = AUTO_NEIGHBORS if self.n_neighbors == "auto" else [self.n_neighbors]
-            most = max(1, X.shape[0] - 1)
+            n_samples = X.shape[0] if sample_weight is None else int(sample_weight.sum())
+            most = max(1, n_samples - 1)
             return [{"n_neighbors": n} for n in sorted({min(n, most) for n in numbers})]
         automatic = isinstance(self.gamma, str) and self.gamma == "auto"
         rules = [("mean", width) for width in AUTO_WIDTHS] if automatic else [self.gamma]
-        return [{"gamma": float(resolved_gamma(rule, X, None))} for rule in rules]
+        return [{"gamma": float(resolved_gamma(rule, X, sample_weight))} for rule in rules]
 
-    def _graph_of(self, X, n_neighbors=1, gamma=None):
+    def _graph_of(self, X, sample_weight=None, n_neighbors=1, gamma=None, search=None):
         """Similarities of samples, and the rule that gives those of new samples."""
         if self.affinity == "precomputed":
             return GivenGraph.of_similarities(X)
@@ -230,7 +266,13 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             check_fits_memory(X.shape[0], remedy="use affinity='local', which is sparse")
         graph = "union" if self.affinity == "local" else "full"
         return distinct_graph(
-            X, affinity=self.affinity, graph=graph, n_neighbors=n_neighbors, gamma=gamma
+            X,
+            sample_weight,
+            affinity=self.affinity,
+            graph=graph,
+            n_neighbors=n_neighbors,
+            gamma=gamma,
+            search=search,
         )
 
     def _n_tasks(self):
@@ -347,9 +389,11 @@ def solve_information(problem, n_clusters, *, normalize):
     if normalize:
         mass = np.sqrt(np.maximum(degrees(K), tiny))
         scale, known = 1 / mass, component_vectors(K, mass, n_clusters)
-    values, vectors = leading_eigenvectors(
-        sp.diags_array(scale) @ K @ sp.diags_array(scale), n_clusters, known
-    )
+    scaled = sp.diags_array(scale) @ K @ sp.diags_array(scale)
+    if normalize and sp.issparse(K) and len(roots) > max(DENSE_SAMPLES, 2 * n_clusters):
+        values, vectors = leading_on_graph(K, scaled, n_clusters, known)
+    else:
+        values, vectors = leading_eigenvectors(scaled, n_clusters, known)
     vectors = vectors * np.where(roots @ vectors < 0, -1.0, 1.0)
     responses = vectors / roots[:, None]
     positive = np.where(responses > ROUNDING * responses.max(axis=0), responses, 0.0)
@@ -364,6 +408,11 @@ def solve_information(problem, n_clusters, *, normalize):
         status=Status.CONVERGED,
         counts=graph.counts,
     )
+
+
+def copies_of(weight):
+    """Indices of samples, each as often as it weighs, in multiples of the unit of the weights."""
+    return np.repeat(np.arange(len(weight)), np.rint(weight / unit_of(weight)).astype(np.intp))
 
 
 def component_vectors(K, roots, n_vectors):
@@ -394,6 +443,23 @@ def leading_eigenvectors(K, n_vectors, known):
         K = K.toarray() if sp.issparse(K) else K
         values, vectors = eigh(K - known @ known.T, subset_by_index=[n - n_sought, n - 1])
     return np.r_[np.ones(n_known), values[::-1]], np.c_[known, vectors[:, ::-1]]
+
+
+def leading_on_graph(K, normalized, n_vectors, known):
+    """The same for the normalised K of a large graph.
+
+    They are the smoothest vectors of its Laplacian, which multigrid finds; the trivial ones, one
+    for each component, are known.
+    """
+    n_known = known.shape[1]
+    if n_known == n_vectors:
+        return np.ones(n_known), known
+    hierarchy = GraphHierarchy(joined_components(K))
+    _, vectors = hierarchy.eigenpairs(n_vectors - 1, tol=EIGENVECTOR_TOL)
+    vectors = vectors[:, n_known - 1 :]
+    vectors, _ = qr(vectors - known @ (known.T @ vectors), mode="economic")
+    values, turn = eigh(vectors.T @ (normalized @ vectors))
+    return np.r_[np.ones(n_known), values[::-1]], np.c_[known, vectors @ turn[:, ::-1]]
 
 
 def probabilities_of(responses, graph):

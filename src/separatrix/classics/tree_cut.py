@@ -13,8 +13,9 @@ from separatrix._sklearn import Interval, StrOptions, refuse_dask
 from separatrix._typing import Array, ArrayLike
 from separatrix.data.distinct import KnownRows, row_hashes
 from separatrix.data.gate import check_samples
-from separatrix.estimators.base import BaseClustering, fit_without_weights
-from separatrix.estimators.parameters import COUNT, N_CLUSTERS
+from separatrix.estimators.base import BaseClustering, fit_with_node_weights
+from separatrix.estimators.parameters import COUNT, N_CLUSTERS, SIZE_BOUNDS, WARM_START
+from separatrix.labels.sizes import unit_of
 from separatrix.models.nearest_samples import NearestSample, exponent_of, in_units
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.neighbors import ExactSearch, others_in
@@ -64,6 +65,15 @@ class TreeCutClustering(BaseClustering):
     unevenness : float, default=0.3
         Gini index of the sizes, from 0 to 1, above which a smallest cluster is joined first; 1 is
         single linkage. For `rule="join"`.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -139,8 +149,10 @@ class TreeCutClustering(BaseClustering):
         "n_neighbors": COUNT,
         "smallest_share": [Interval(Real, 0, 1, closed="both")],
         "unevenness": [Interval(Real, 0, 1, closed="both")],
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
-    fit = fit_without_weights
+    fit = fit_with_node_weights
 
     def __init__(
         self,
@@ -150,6 +162,9 @@ class TreeCutClustering(BaseClustering):
         n_neighbors=5,
         smallest_share=0.25,
         unevenness=0.3,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -157,6 +172,9 @@ class TreeCutClustering(BaseClustering):
         self.n_neighbors = n_neighbors
         self.smallest_share = smallest_share
         self.unevenness = unevenness
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def predict(self, X: ArrayLike) -> Array:
@@ -198,12 +216,18 @@ class TreeCutClustering(BaseClustering):
         return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
 
     def _problem(self, X, sample_weight, links, progress, rng):
-        most = max(1, X.shape[0] // self.n_clusters - 1)
-        return TreeProblem.of(X, min(self.n_neighbors, most))
+        n_samples = X.shape[0] if sample_weight is None else sample_weight.sum()
+        most = max(1, int(n_samples // self.n_clusters) - 1)
+        if self.rule == "join" and sample_weight is not None and unit_of(sample_weight) != 1:
+            raise ValueError(
+                "rule='join' counts samples, so sample_weight has to be whole numbers; round the "
+                "weights, or use rule='cut'."
+            )
+        return TreeProblem.of(X, min(self.n_neighbors, most), sample_weight)
 
     def _solve(self, problem, progress, rng):
         if self.rule == "cut":
-            smallest = self.smallest_share * problem.X.shape[0] / self.n_clusters
+            smallest = self.smallest_share * problem.sizes.sum() / self.n_clusters
             labels_of = partial(cut_labels, smallest=smallest)
         else:
             labels_of = partial(joined_labels, unevenness=self.unevenness)
@@ -238,6 +262,8 @@ class TreeProblem:
         The first sample of each set of equal ones.
     place : ndarray of int of shape (n_samples,)
         The set that each sample is in.
+    sizes : ndarray of shape (n_distinct,)
+        Number of samples that equal each of the distinct ones, or their weight.
     exponent : int
         Samples are divided by two to this power, so that no square overflows.
     rows : ndarray of shape (n_distinct, n_features)
@@ -251,13 +277,14 @@ class TreeProblem:
     X: np.ndarray
     first: np.ndarray
     place: np.ndarray
+    sizes: np.ndarray
     exponent: int
     rows: np.ndarray
     radii: np.ndarray
     tree: SpanningTree
 
     @classmethod
-    def of(cls, X, n_neighbors):
+    def of(cls, X, n_neighbors, sample_weight=None):
         """The tree of samples whose links are smoothed by so many neighbours."""
         # in the order of their hashes, so that even ties do not depend on the order of samples
         _, first, place = np.unique(row_hashes(X), return_index=True, return_inverse=True)
@@ -271,19 +298,21 @@ class TreeProblem:
             search = ExactSearch(rows, None)
             neighbors = others_in(search, np.arange(n_distinct), n_distinct, n_sought)
         if n_neighbors > 1:
-            radii = core_radii(rows, neighbors, np.bincount(place), n_neighbors)
+            radii = core_radii(rows, neighbors, np.bincount(place, sample_weight), n_neighbors)
         if many:
             tree = neighbor_tree(rows, radii, neighbors, partial(ExactSearch, n_jobs=None))
         else:
             tree = spanning_tree(rows, radii)
         return cls(
-            X=X, first=first, place=place, exponent=exponent, rows=rows, radii=radii, tree=tree
+            X=X,
+            first=first,
+            place=place,
+            sizes=np.bincount(place, sample_weight),
+            exponent=exponent,
+            rows=rows,
+            radii=radii,
+            tree=tree,
         )
-
-    @property
-    def sizes(self):
-        """Number of samples that equal each of the distinct ones."""
-        return np.bincount(self.place)
 
     def model(self, clusters, n_clusters):
         """The model of the clusters of the distinct samples."""

@@ -62,8 +62,10 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For `affinity="rbf"`.
-    neighbors : {"exact", "approximate"}, default="exact"
-        Search for neighbours by scikit-learn, or by faiss for many samples of many features.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are searched: all of them are found ("exact"), or most, much faster, by
+        random trees and neighbours of neighbours ("approximate"). "auto" is approximate beyond
+        10,000 samples of more than 6 features.
     reg : float, "auto" or tuple, default="auto"
         Weight of the regularisation. It weighs smoothness, the paper's gamma. "auto" weighs the
         ninth nontrivial eigenvalue of the matrix twice as much as the labels; ("auto", 0.5) half
@@ -142,7 +144,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         graph="union",
         n_neighbors=10,
         gamma=("mean", 0.5),
-        neighbors="exact",
+        neighbors="auto",
         reg="auto",
         radius=1.0,
         unlabeled=None,

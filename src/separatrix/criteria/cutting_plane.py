@@ -18,6 +18,7 @@ from separatrix.estimators.parameters import (
     N_COMPONENTS,
     RESTARTS,
     SCALED_C,
+    WARM_START,
 )
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
 from separatrix.models.starts import (
@@ -99,6 +100,9 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -182,6 +186,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         **SCALED_C,
         "score_balance": [Interval(Real, 0, 1, closed="left")],
         "violation_tol": [Interval(Real, 0, 1, closed="neither")],
+        **WARM_START,
     }
 
     def __init__(
@@ -200,6 +205,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -215,6 +221,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _problem(self, X, sample_weight, links, progress, rng):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from separatrix.estimators.parameters import POSITIVE
+from separatrix.estimators.parameters import POSITIVE, WARM_START
 from separatrix.estimators.semidefinite import SemidefiniteClustering
 from separatrix.result import Progress
 from separatrix.similarity.kernels import double_centred
@@ -56,6 +56,9 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         Most steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -126,6 +129,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     _parameter_constraints: dict = {
         **SemidefiniteClustering._parameter_constraints,
         "sum_penalty": POSITIVE,
+        **WARM_START,
     }
 
     def __init__(
@@ -142,6 +146,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         n_roundings=10,
         max_steps=100,
         gap_tol=1e-6,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -155,6 +160,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         self.n_roundings = n_roundings
         self.max_steps = max_steps
         self.gap_tol = gap_tol
+        self.warm_start = warm_start
         self.random_state = random_state
 
     @property

@@ -19,6 +19,7 @@ from separatrix.estimators.parameters import (
     GRAPH,
     N_CLUSTERS,
     POSITIVE,
+    WARM_START,
 )
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.models.graph_responses import GraphProblem, HardSides, signs_of
@@ -70,8 +71,10 @@ class HardMaximumVolumeClustering(GraphClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For `affinity="rbf"`.
-    neighbors : {"exact", "approximate"}, default="exact"
-        Search for neighbours by scikit-learn, or by faiss for many samples of many features.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are searched: all of them are found ("exact"), or most, much faster, by
+        random trees and neighbours of neighbours ("approximate"). "auto" is approximate beyond
+        10,000 samples of more than 6 features.
     reg : float or "auto", default="auto"
         Weight of the regularisation. It weighs similarities against the size of responses, the
         paper's gamma. "auto" is 0.5 sqrt(n) over the largest eigenvalue of the similarities.
@@ -99,6 +102,9 @@ class HardMaximumVolumeClustering(GraphClustering):
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -193,6 +199,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         "triangles": ["boolean"],
         "multiway": [StrOptions({"auto", "bisection"})],
         "n_roundings": COUNT,
+        **WARM_START,
     }
 
     def __init__(
@@ -203,7 +210,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         graph="union",
         n_neighbors=10,
         gamma=("mean", 0.5),
-        neighbors="exact",
+        neighbors="auto",
         reg="auto",
         max_response=1.0,
         balance=0.5,
@@ -213,6 +220,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         max_steps=100,
         gap_tol=1e-6,
         n_jobs=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -230,6 +238,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         self.max_steps = max_steps
         self.gap_tol = gap_tol
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _problem(self, X, sample_weight, links, progress, rng):

@@ -1,19 +1,27 @@
 """Information maximisation: clusters that a softmax classifier is sure of and keeps apart."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from sklearn.utils import ClassifierTags
 
-from separatrix._sklearn import StrOptions, is_dask, namespace_of, one_blas_thread
+from separatrix._sklearn import StrOptions, one_blas_thread, to_numpy
 from separatrix._typing import Array, Samples
 from separatrix.data.moments import Units, total_moments
+from separatrix.data.rows import rows_at
 from separatrix.estimators.means import MeansClustering, features_for_means
-from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, NONNEGATIVE
+from separatrix.estimators.memberships import columns_made
+from separatrix.estimators.parameters import (
+    KERNEL,
+    N_COMPONENTS,
+    NONNEGATIVE,
+    SIZE_BOUNDS,
+    WARM_START,
+)
 from separatrix.models.boundaries import Boundaries
+from separatrix.models.scores import probabilities_of
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.solvers.information_maximization import CentredRows, objective_of
 from separatrix.solvers.lloyd import KMeansProblem
@@ -78,6 +86,15 @@ class InformationMaximizationClustering(MeansClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -159,6 +176,8 @@ class InformationMaximizationClustering(MeansClustering):
         "objective": [StrOptions({"information", "mmd", "wasserstein"})],
         "comparison": [StrOptions({"one-vs-all", "one-vs-one"})],
         "reg": NONNEGATIVE,
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
     _maximizes = True
 
@@ -178,6 +197,9 @@ class InformationMaximizationClustering(MeansClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -193,6 +215,9 @@ class InformationMaximizationClustering(MeansClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def predict_proba(self, X: Samples) -> Array:
@@ -210,15 +235,7 @@ class InformationMaximizationClustering(MeansClustering):
         """
         X = self._validate_new(X, "predict_proba")
         scores, n_clusters = self._model.scores_of_rows(X), self._model.n_clusters
-        if not is_dask(scores):
-            return probabilities_of(scores, n_clusters)
-        return scores.map_blocks(
-            probabilities_of,
-            n_clusters,
-            chunks=(scores.chunks[0], (n_clusters,)),
-            new_axis=1 if scores.ndim == 1 else None,
-            dtype=scores.dtype,
-        )
+        return columns_made(probabilities_of, scores, n_clusters)
 
     def _means_problem(self, X, sample_weight, rng):
         features = features_for_means(self, X, sample_weight, rng)
@@ -234,21 +251,6 @@ class InformationMaximizationClustering(MeansClustering):
             progress=progress,
             **self._limits,
         )
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # scikit-learn's checks of sparse input read these of whatever has probabilities
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
-
-def probabilities_of(scores, n_clusters):
-    """Softmax of scores, of which two clusters have only the difference."""
-    xp, _ = namespace_of(scores)
-    if scores.ndim == 1:
-        scores = xp.stack([xp.zeros_like(scores), scores][:n_clusters], axis=1)
-    leads = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-    return leads / xp.sum(leads, axis=1, keepdims=True)
 
 
 # --- the driver ---------------------------------------------------------------------------------
@@ -316,11 +318,15 @@ def solve_information_maximization(
     units = units_of(problem)
     rows, weights = rows_in_units(problem, units)
     criterion = objective_of(objective, comparison, rows, weights, n_clusters=n_clusters)
+    known = KnownClusters.of(problem, units)
 
     def loss(theta):
         coef, offset = np.hsplit(theta.reshape(n_clusters, -1), [-1])
         value, pull = criterion(log_softmax(rows.times(coef.T) + offset.T, axis=1), weights)
         gradient = np.column_stack([rows.sums(pull).T - 2 * reg * coef, pull.sum(axis=0)])
+        if known is not None:
+            likelihood, steepest = known.likelihood(coef, offset)
+            value, gradient = value + likelihood, gradient + steepest
         return reg * np.square(coef).sum() - value, -gradient.ravel()
 
     # 0) the classifier of the starting clusters, as sure of them as is best
@@ -339,9 +345,52 @@ def solve_information_maximization(
         if found.success or (before is not None and weights @ (labels != before) <= tol):
             iterations.status = Status.CONVERGED
             break
-    labelling = Labelling(problem.labels_of(rule), n_clusters, problem.sample_weight)
+    labels = problem.labels_of(rule) if problem.links is None else problem.rule(rule)
+    labelling = Labelling(labels, n_clusters, problem.sample_weight)
     status = Status.DEGENERATE if labelling.empty.any() else iterations.status
-    return SolverResult(labelling, rule, iterations.history[-1], iterations.history, status)
+    return SolverResult(
+        labelling,
+        rule,
+        iterations.history[-1],
+        iterations.history,
+        status,
+        keeps_labels=problem.links is not None,
+    )
+
+
+@dataclass(frozen=True)
+class KnownClusters:
+    """Samples of known labels, which the classifier learns beside what it maximises.
+
+    Attributes
+    ----------
+    rows : CentredRows
+        The samples, in units.
+    targets : ndarray of shape (n_known, n_clusters)
+        Weights of the samples in their clusters, which add up to one.
+    """
+
+    rows: CentredRows
+    targets: np.ndarray
+
+    @classmethod
+    def of(cls, problem, units):
+        """Those of a problem; None if it knows no labels."""
+        if problem.links is None or not problem.links.teaches:
+            return None
+        labels = problem.links.known_labels
+        known = np.flatnonzero(labels >= 0)
+        weight = to_numpy(problem.sample_weight)[known]
+        targets = np.eye(problem.links.n_clusters)[labels[known]] * weight[:, None]
+        rows, _ = in_units(rows_at(problem.X, known), None, units)
+        return cls(rows, targets / weight.sum())
+
+    def likelihood(self, coef, offset):
+        """Mean logarithm of the probabilities of the known labels, and its derivatives."""
+        logs = log_softmax(self.rows.times(coef.T) + offset.T, axis=1)
+        pull = self.targets - np.exp(logs) * self.targets.sum(axis=1, keepdims=True)
+        slopes = np.column_stack([self.rows.sums(pull).T, pull.sum(axis=0)])
+        return float(np.sum(self.targets * logs)), slopes
 
 
 def units_of(problem):
@@ -363,9 +412,13 @@ def units_of(problem):
 
 def rows_in_units(problem, units):
     """Drawn rows about their origin and in units, and their weights, which add up to one."""
-    rows = units.standardize(problem.rows.astype(np.float64, copy=False))
-    n_rows = rows.shape[0]
-    weights = np.ones(n_rows) if problem.row_weight is None else problem.row_weight
+    return in_units(problem.rows, problem.row_weight, units)
+
+
+def in_units(rows, weights, units):
+    """The same of any rows."""
+    rows = units.standardize(rows.astype(np.float64, copy=False))
+    weights = np.ones(rows.shape[0]) if weights is None else weights
     mean = units.mean / units.scale if sp.issparse(rows) else np.zeros(rows.shape[1])
     return CentredRows(rows, mean), weights / weights.sum()
 
@@ -373,7 +426,7 @@ def rows_in_units(problem, units):
 def first_classifiers(problem, start, units, n_clusters):
     """Scores that are largest for the nearest mean of the starting clusters, by how large."""
     partition = problem.partition(n_clusters)
-    partition.assign(start)
+    partition.assign(problem.numbered(start))
     means = problem.centers(partition) / units.scale
     squares = np.square(means).sum(axis=1)
     lead = partition.weights @ squares / partition.weights.sum()

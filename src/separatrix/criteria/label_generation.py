@@ -54,6 +54,9 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Most rounds, each of which adds up to 20 labellings.
     gap_tol : float, default=1e-3
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -148,6 +151,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         n_components=300,
         max_rounds=50,
         gap_tol=1e-3,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -163,6 +167,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         self.n_components = n_components
         self.max_rounds = max_rounds
         self.gap_tol = gap_tol
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _machine(self, strength):

@@ -3,14 +3,13 @@
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix._sklearn import Interval, StrOptions
+from separatrix._sklearn import StrOptions
 from separatrix._typing import Array
-from separatrix.estimators.base import BoundaryClustering, fit_with_links
+from separatrix.estimators.base import BoundaryClustering, fit_with_weights_and_links
 from separatrix.estimators.parameters import (
     GAMMA,
     KERNEL,
@@ -18,6 +17,8 @@ from separatrix.estimators.parameters import (
     POSITIVE,
     RESTARTS,
     SAMPLED_SEARCH,
+    SIZE_BOUNDS,
+    WARM_START,
 )
 from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
 from separatrix.labels.sizes import Sizes
@@ -82,10 +83,12 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         Sizes of the clusters as shares of all samples. "equal" and given shares are kept to the
         sample. "free" shakes with equal shares and then lets samples move until none wants to, but
         leaves each cluster a tenth of an even share.
-    min_size : int or None, default=None
-        Least number of samples of a cluster, instead of `shares`.
-    max_size : int or None, default=None
-        Largest number of samples of a cluster, instead of `shares`.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each, in any order. Instead of `shares`. The
+        search keeps the bounds, and so does `predict` for the samples of the fit.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
     max_samples : int, default=2000
         Most samples that the search sees. Of more, it sees a random sample of this size, and what
         it finds labels the others.
@@ -93,6 +96,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         Most features that stand for a kernel whose whole matrix is not used.
     n_init : int, default=20
         Number of starts, of which the best objective is kept.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -182,9 +188,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         "reg": [StrOptions({"auto"}), *POSITIVE],
         "gamma": [StrOptions({"auto"}), *GAMMA],
         "shares": [StrOptions({"free", "equal"}), "array-like"],
-        "min_size": [Interval(Integral, 0, None, closed="left"), None],
-        "max_size": [Interval(Integral, 1, None, closed="left"), None],
+        **SIZE_BOUNDS,
         "n_init": RESTARTS["n_init"],
+        **WARM_START,
     }
 
     def __init__(
@@ -203,6 +209,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         max_samples=2000,
         n_components=300,
         n_init=20,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -218,24 +225,38 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         self.max_samples = max_samples
         self.n_components = n_components
         self.n_init = n_init
+        self.warm_start = warm_start
         self.random_state = random_state
 
-    fit = fit_with_links  # type: ignore[assignment]
+    fit = fit_with_weights_and_links
+
+    @property
+    def _bounds_sizes(self):
+        return False  # the search keeps them
 
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
-        sizes = Sizes.of(X.shape[0], self.n_clusters, self.shares, self.min_size, self.max_size)
-        fields = search_fields(self, X, links, rng)
-        rows = fields["rows"]
+        bounds = (self.shares, self.min_size, self.max_size)
+        sizes = Sizes.of(X.shape[0], self.n_clusters, *bounds, sample_weight=sample_weight)
+        if links is not None and isinstance(self.shares, str) and self.shares == "free":
+            sizes = sizes.around(links.known_shares(sample_weight))
+        fields = search_fields(self, X, sample_weight, links, rng)
+        rows, weight = fields["rows"], fields["row_weight"]
         if self._chooses_gamma:
             kernel = replace(kernel, gamma=("mean", 1.0))
-        kernel = kernel.resolved(rows)
+        kernel = kernel.resolved(rows, weight)
         reg = self.reg
         if self._is_automatic:
-            reg, kernel = self._chosen(rows, kernel, sizes, progress, rng)
-        R = hat_matrix(kernel.matrix(rows, remedy=REMEDY), float(reg))
-        own = float(np.diag(R).mean())
+            reg, kernel = self._chosen(rows, weight, kernel, sizes, progress, rng)
+        problem = LeastSquaresProblem(
+            **fields, kernel=kernel, R=np.empty((0, 0)), reg=float(reg), sizes=sizes
+        )
+        weight = problem.loss_weight
+        R = hat_matrix(kernel.matrix(rows, weight, remedy=REMEDY), float(reg), weight)
+        # the classifiers see equal samples as one, of which each has its part
+        counts = np.ones(len(R)) if weight is None else weight
+        own = float(np.sum(np.diag(R) / counts) / np.sum(counts))
         if own > MOST_OWN:
             warnings.warn(
                 f"reg={reg:g} is so small that the classifiers reproduce {own:.0%} of the label "
@@ -244,13 +265,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return LeastSquaresProblem(
-            **fields,
-            kernel=kernel,
-            R=R,
-            reg=float(reg),
-            sizes=sizes,
-        )
+        return replace(problem, R=R)
 
     @property
     def _asks_for_gamma(self):
@@ -265,7 +280,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         """Whether anything is chosen by how clear clusters are when samples are left out."""
         return self.reg == "auto" or self._chooses_gamma
 
-    def _chosen(self, rows, kernel, sizes, progress, rng):
+    def _chosen(self, rows, weight, kernel, sizes, progress, rng):
         """The weight of norms and the kernel of the largest stability times leave-one-out gap."""
         kernels = [kernel]
         if self._chooses_gamma:
@@ -274,16 +289,17 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         n_rows = min(rows.shape[0], AUTO_SAMPLES)
         drawn = np.sort(rng.permutation(rows.shape[0])[:n_rows])
         some = rows[drawn][:, drawn] if kernel.is_precomputed else rows[drawn]
-        starts = [random_labels(sizes.scaled(n_rows), rng) for _ in range(AUTO_STARTS)]
+        weight = weight if weight is None else weight[drawn]
+        sizes = sizes.scaled(n_rows if weight is None else weight.sum())
+        starts = [random_labels(sizes, rng, weight=weight) for _ in range(AUTO_STARTS)]
         task = progress.subtask("choice", len(kernels) * len(regs))
         best = (-np.inf, float(regs[0]), kernels[0])
         for one in kernels:
-            K = one.matrix(some, remedy=REMEDY)
+            K = one.matrix(some, weight, remedy=REMEDY)
             for reg in regs:
                 step = task.subtask("candidate", 0)
-                score = stability_times_gap(
-                    hat_matrix(K, reg), starts, sizes.scaled(n_rows), self.solver
-                )
+                R = hat_matrix(K, reg, weight)
+                score = stability_times_gap(R, starts, sizes, self.solver, weight)
                 if score > best[0]:
                     best = (score, reg, one)
                 step.close()
@@ -311,7 +327,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     def _attributes(self, problem, result, order):
         best, objectives = result.details
-        scores = best.leave_one_out(problem.R)[problem.as_given_columns][:, order]
+        scores = problem.as_given_of(best.leave_one_out(problem.R))[:, order]
         return {
             "reg_": problem.reg,
             "n_moves_": best.n_moves,
@@ -347,7 +363,9 @@ class LeastSquaresProblem(SearchProblem):
 
     def multipliers(self, targets):
         """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
-        return (targets - self.R @ targets) / self.reg
+        weight = self.loss_weight
+        weighted = targets if weight is None else weight[:, None] * targets
+        return (weighted - self.R @ targets) / self.reg
 
 
 def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rng):
@@ -380,14 +398,18 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     result : SolverResult
         Its details are the best search and the objectives of all.
     """
-    sizes, links = problem.sizes.scaled(len(problem.R)), problem.searched_links
+    weight, counted, links = problem.loss_weight, problem.row_weight, problem.searched_links
+    sizes = problem.sizes.scaled(len(problem.R) if counted is None else counted.sum())
     n_clusters = len(sizes.targets)
     found = []
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
     for _ in iterations:
-        start = random_labels(sizes, rng, links)
-        found.append(descend_by_flips(problem.R, start, sizes, solver=solver, links=links))
+        start = random_labels(sizes, rng, links, counted)
+        weights = {"weight": weight, "counted": counted}
+        found.append(
+            descend_by_flips(problem.R, start, sizes, solver=solver, links=links, **weights)
+        )
         iterations.record(min(run.objective for run in found))
     best = min(found, key=lambda run: run.objective)
     if by_advantage:
@@ -397,7 +419,8 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     targets = targets[:, 1:] if n_clusters == 2 else targets
     boundaries, labelling = problem.sized(
         problem.classifiers(
-            problem.multipliers(targets), partial(ridge_weights, targets=targets, reg=problem.reg)
+            problem.multipliers(targets),
+            partial(ridge_weights, targets=targets, reg=problem.reg, weight=weight),
         ),
         problem.sizes.least,
         problem.sizes.most,
@@ -407,7 +430,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         status = Status.DEGENERATE
     elif iterations.status is Status.STOPPED:
         status = Status.STOPPED
-    elif not problem.sizes.met_by(labelling.weights):
+    elif not problem.sizes.met_by(problem.sizes_of(labelling)):
         status = Status.SIZES_UNMET
     return SolverResult(
         replace(labelling, labels=problem.as_given(labelling.labels)),

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, is_dask, one_blas_thread, to_numpy
+from separatrix._sklearn import Interval, StrOptions, is_lazy, one_blas_thread, to_numpy
 from separatrix._typing import ArrayLike, Samples
 from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, map_rows, sample_rows
 from separatrix.estimators.base import (
@@ -25,6 +25,7 @@ from separatrix.estimators.parameters import (
     N_COMPONENTS,
     POSITIVE,
     RESTARTS,
+    WARM_START,
 )
 from separatrix.labels.sizes import check_halves
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
@@ -32,12 +33,15 @@ from separatrix.models.starts import drawn_rows, labels_of_start, solve_from_sta
 from separatrix.result import Labelling, Progress, SolverResult, Status, decoded, numbered
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.bisection import bisect
+from separatrix.solvers.extended_margin import ExtendedProblem
 from separatrix.solvers.ridge import FeatureBasis, KernelBasis, MarginProblem
 from separatrix.solvers.svm import (
     LabelUpdate,
+    fit_all,
     linked,
     machines_of,
     objective_of,
+    sign_columns,
     signs_of,
     weight_of,
 )
@@ -46,12 +50,19 @@ __all__ = ["MaximumMarginClustering", "solve_margin"]
 
 # Up to this many samples the whole kernel matrix is cheaper than a good approximation.
 FULL_KERNEL_SAMPLES = 5_000
+# Of more, labels are first found on so many, or on so many for each cluster.
+PART_SAMPLES, PART_SAMPLES_PER_CLUSTER = 700, 100
+# Machines then settle on so many, in at most so many updates, before they see all samples.
+SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER = 5_000, 1_000
+SETTLING_UPDATES = 20
 # Coordinates of the samples of a precomputed kernel that starts are found in.
 START_FEATURES = 50
 # Beyond this many features an eigendecomposition of their scatter matrix is no longer cheap.
 WIDE = 2_048
 # Relative error of low-rank kernels: at a large C, labels still change between 1e-6 and 1e-7.
 KERNEL_TOL = 1e-8
+# The same where the machines of all samples are made of sums, which it amplifies the rounding of.
+LANDMARK_TOL = 1e-6
 # The first C of a path, as a share of the last.
 PATH_START = 1e-4
 # Most label updates at each but the last C of a path.
@@ -107,9 +118,10 @@ class MaximumMarginClustering(BoundaryClustering):
     low_rank : {"auto", "none", "cholesky", "nystroem"}, default="auto"
         Features that stand for the kernel: none, so that the whole kernel matrix is used; the
         columns of an incomplete Cholesky decomposition with pivoting; or random columns. "auto"
-        takes the Cholesky features where a tenth as many as samples are enough, or beyond 5,000
-        samples, and the whole matrix otherwise. For the linear kernel the features are those of X
-        itself, unless X has more than 2,048 and more than samples.
+        takes the Cholesky features where a tenth as many as samples are enough, and the whole
+        matrix otherwise; beyond 5,000 samples it finds labels on some of them first. For the
+        linear kernel the features are those of X itself, unless X has more than 2,048 and more
+        than samples.
     n_components : int, default=300
         Most features that stand for a kernel whose whole matrix is not used.
     multiway : {"auto", "one-vs-rest", "bisection"}, default="auto"
@@ -133,6 +145,9 @@ class MaximumMarginClustering(BoundaryClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -181,9 +196,16 @@ class MaximumMarginClustering(BoundaryClustering):
     The paper's l is `balance` times the number of samples. Besides `tol`, five updates in a row
     that improve the objective by no more than this share of it end the loop.
 
-    For more than 20,000 samples the start is found, and improved, on a random sample of them,
-    unless the whole kernel matrix is used. The first start by k-means is deterministic, further
-    ones are the best of ten k-means++ runs each.
+    For more than 5,000 samples and other kernels than the linear one, `low_rank="auto"` finds
+    labels on a random sample: 700 of them, or 100 for each cluster. Least-squares machines on
+    `n_components` features extend these labels, first to some thousand samples and then to all,
+    and their offsets keep all samples in balance. `history_` then belongs to the sample, and
+    `objective_` to the boundaries returned. This does not apply to labels as `init`, links and
+    bisections.
+
+    Otherwise, for more than 20,000 samples the start is found, and improved, on a random sample of
+    them, unless the whole kernel matrix is used. The first start by k-means is deterministic,
+    further ones are the best of ten k-means++ runs each.
 
     References
     ----------
@@ -218,6 +240,7 @@ class MaximumMarginClustering(BoundaryClustering):
         "multiway": [StrOptions({"auto", "one-vs-rest", "bisection"})],
         "C_path": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"auto", "k-means", "spectral", "random"}), "array-like"],
+        **WARM_START,
     }
 
     def __init__(
@@ -240,6 +263,7 @@ class MaximumMarginClustering(BoundaryClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -259,6 +283,7 @@ class MaximumMarginClustering(BoundaryClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def sparse_model(self, X: Samples, sample_weight: ArrayLike = None) -> Any:
@@ -315,6 +340,8 @@ class MaximumMarginClustering(BoundaryClustering):
                 f"{what} multiway='one-vs-rest': a bisection of n_clusters={self.n_clusters} "
                 "clusters finds its own starts and keeps no links."
             )
+        if self._extends(X, kernel, links):
+            return self._extended_problem(X, sample_weight, kernel, rng)
         # 1) rows that starts are found on, and that tell the width of the kernel
         drawn = drawn_rows(X, sample_weight, rng)
         kernel = kernel.resolved(drawn["rows"], drawn["row_weight"])
@@ -336,6 +363,51 @@ class MaximumMarginClustering(BoundaryClustering):
             links=links,
             **drawn,
         ).check_varies()
+
+    def _extends(self, X, kernel, links):
+        """Whether labels are found on some of the samples, and then extended to all."""
+        return (
+            X.shape[0] > FULL_KERNEL_SAMPLES
+            and self.low_rank == "auto"
+            and not (kernel.is_linear or kernel.is_precomputed)
+            and isinstance(self.init, str)
+            and links is None
+            and not self._bisects
+        )
+
+    def _extended_problem(self, X, sample_weight, kernel, rng):
+        """All samples, with the problem of few of them and of some more."""
+        few = max(PART_SAMPLES, PART_SAMPLES_PER_CLUSTER * self.n_clusters)
+        more = max(SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER * self.n_clusters)
+        rows, row_weight = sample_rows(X, sample_weight, size=few, rng=rng)
+        kernel = kernel.resolved(rows, row_weight)
+        found, settling = (
+            {"samples": rows, "rows": rows, "row_weight": weight, "sample_weight": weight}
+            for rows, weight in (
+                (rows, row_weight),
+                sample_rows(X, sample_weight, size=more, rng=rng),
+            )
+        )
+        basis, space, feature_map = self._basis(
+            rows, kernel, {"rows": rows, "row_weight": row_weight}, rng
+        )
+        part = MarginProblem.of(
+            X=space, basis=basis, kernel=kernel, feature_map=feature_map, **found
+        ).check_varies()
+        if not isinstance(basis, FeatureBasis):
+            tol = LANDMARK_TOL if rows.dtype == np.float64 else 1e-4
+            feature_map = kernel.low_rank_map(rows, max_rank=self.n_components, tol=tol)
+        basis = FeatureBasis.of(
+            settling["rows"], settling["rows"], settling["row_weight"], feature_map
+        )
+        return ExtendedProblem(
+            X=X,
+            sample_weight=sample_weight,
+            part=part,
+            settling=MarginProblem.of(
+                X=basis.Z, basis=basis, kernel=kernel, feature_map=feature_map, **settling
+            ),
+        )
 
     def _check_balance(self, X, sample_weight):
         """Refuse a band that no whole number of samples meets."""
@@ -389,7 +461,7 @@ class MaximumMarginClustering(BoundaryClustering):
         return found if found is not None and found.rank else None
 
     def _kernel_basis(self, X, kernel):
-        if is_dask(X):
+        if is_lazy(X):
             raise ValueError(
                 f"low_rank={self.low_rank!r} asks for the kernel matrix of all {X.shape[0]} "
                 "samples of a dask array; use low_rank='cholesky' or 'nystroem'."
@@ -401,11 +473,24 @@ class MaximumMarginClustering(BoundaryClustering):
         return self.n_init
 
     def _solve(self, problem, progress, rng):
-        return best_of_starts(
-            lambda restart, task: self._solve_once(problem, restart, task, rng),
+        extends = isinstance(problem, ExtendedProblem)
+        part = problem.part if extends else problem
+        best = best_of_starts(
+            lambda restart, task: self._solve_once(part, restart, task, rng),
             self.n_init,
             progress=progress,
             max_subtasks=None if self._bisects else self.max_iter,
+        )
+        if not extends:
+            return best
+        return extend_margin(
+            problem,
+            best,
+            loss=self.loss,
+            epsilon=self.epsilon,
+            balance=self.balance,
+            C=self.C,
+            tol=self.tol,
         )
 
     def _solve_once(self, problem, restart, progress, rng):
@@ -460,6 +545,9 @@ class MaximumMarginClustering(BoundaryClustering):
 
         if not (isinstance(self.init, str) and self.init == "auto"):
             return from_start(self.init, path, progress)
+        taught = problem.known_start(n_clusters) if restart == 0 else None
+        if taught is not None:  # the first values of C would forget what it has learnt
+            return from_start(taught, path[-1:], progress)
         if problem.links is not None or n_clusters > MOST_SCREENED_CLUSTERS:
             return from_start("k-means", path, progress)
         screened = screened_start(problem, restart, rng, loss=self.loss, path=path, **parameters)
@@ -623,10 +711,10 @@ def solve_margin(
     result : SolverResult
         With the `Rule` as its details.
     """
-    ridge, weight = problem.ridge, problem.ridge.sample_weight
+    ridge, links, present = problem.ridge, problem.links, problem.present
+    weight = problem.sample_weight if present is None else problem.sample_weight[present]
     code = one_vs_rest_code(n_clusters)
     solvers = machines_of(ridge, len(code), loss=loss, epsilon=epsilon)
-    links, present = problem.links, problem.basis.rows(problem.sample_weight)
     if links is not None and present is not None:
         links = links.restricted(present)
     update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links)
@@ -644,10 +732,7 @@ def solve_margin(
     for _ in iterations:
         at_end = level == len(path) - 1
         # 1) machines of the labels, which tell how good the rule was that made them
-        fits = [
-            solver.fit(signs_of(labels, side, ridge.dtype), path[level])
-            for solver, side in zip(solvers, code, strict=True)
-        ]
+        fits = fit_all(solvers, sign_columns(labels, code, ridge.dtype), path[level])
         objective = float(sum(fit.objective for fit in fits))
         if at_end and rule is not None:
             rules.append(replace(rule, objective=objective))
@@ -680,7 +765,7 @@ def solve_margin(
         objective_of(
             f,
             signs_of(labels, side, ridge.dtype),
-            problem.sample_weight,
+            problem.taught_weight,
             norm=model.norm,
             C=rule.C,
             loss=loss,
@@ -701,6 +786,80 @@ def solve_margin(
         status=status,
         details=[replace(rule, reached=reached)],
         keeps_labels=problem.links is not None,
+    )
+
+
+def extend_margin(problem, found, *, loss, epsilon, balance, C, tol):
+    """Machines of all samples, from labels of few of them.
+
+    A ridge regression on these labels labels some thousand samples, on which machines of the
+    square loss settle. They label all samples, and what is returned are the machines of those
+    labels, with the offsets that keep all samples in balance.
+
+    Parameters
+    ----------
+    problem : ExtendedProblem
+        The data.
+    found : SolverResult
+        Of `solve_margin` on the part.
+    loss, epsilon, balance, C, tol
+        As for `solve_margin`.
+
+    Returns
+    -------
+    result : SolverResult
+        With the `Rule` as its details.
+    """
+    n_clusters, code = found.labelling.n_clusters, found.model.code
+    # 1) some samples, from the labels of few
+    settled = solve_margin(
+        problem.settling,
+        n_clusters=n_clusters,
+        loss="square",
+        epsilon=epsilon,
+        balance=balance,
+        path=[C],
+        max_iter=SETTLING_UPDATES,
+        tol=tol,
+        progress=Progress(),
+        labels=problem.first_labels(to_numpy(found.labels), code, C),
+    )
+    # 2) all samples
+    machines = problem.machines_of_all(settled.model, C)
+    rule = replace(machines.boundaries, feature_map=problem.landmarks)
+    scores = map_rows(rule.scores, problem.X, width=rule.width)
+    columns = [scores] if n_clusters == 2 else [scores[:, i] for i in range(n_clusters)]
+    # 3) their balance
+    step = LabelUpdate(problem.sample_weight, n_clusters, loss=loss, balance=balance)(columns)
+    rule = replace(rule, intercept=rule.intercept + step.shifts)
+    reached = sum(
+        objective_of(
+            column + float(shift),
+            signs_of(step.labels, side, scores.dtype),
+            problem.sample_weight,
+            norm=float(norm),
+            C=C,
+            loss=loss,
+            epsilon=epsilon,
+        )
+        for column, shift, side, norm in zip(
+            columns, step.shifts, code, machines.norms, strict=True
+        )
+    )
+    labelling = Labelling(step.labels, n_clusters, problem.sample_weight)
+    status = found.status
+    if labelling.empty.any():
+        status = Status.DEGENERATE
+    elif not step.within and status.is_silent:
+        status = Status.UNBALANCED
+    return SolverResult(
+        labelling,
+        rule,
+        objective=reached,
+        history=found.history,
+        status=status,
+        details=[Rule(rule, [], step.within, C, reached, reached)],
+        keeps_labels=not is_lazy(problem.X),
     )
 
 

@@ -80,6 +80,9 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         Most rounds, each of which adds up to 20 labellings.
     gap_tol : float, default=1e-2
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -187,6 +190,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         n_components=300,
         max_rounds=50,
         gap_tol=1e-2,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -205,6 +209,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         self.n_components = n_components
         self.max_rounds = max_rounds
         self.gap_tol = gap_tol
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _machine(self, strength):
@@ -212,7 +217,9 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
 
     def _scale(self, problem):
         # the mean squared distance from the mean, which makes margins free of units
-        return SCALE / (np.mean(np.diag(problem.K)) - np.mean(problem.K))
+        means = np.average(problem.K, axis=1, weights=problem.row_weight)
+        squares = np.average(np.diag(problem.K) - means, weights=problem.row_weight)
+        return SCALE / squares
 
     def _saddle_solver(self, rng):
         return find_saddle if self.solver == "newton" else partial(mirror_saddle, rng=rng)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from separatrix.estimators.parameters import BALANCE
+from separatrix.estimators.parameters import BALANCE, WARM_START
 from separatrix.estimators.semidefinite import SemidefiniteClustering
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.result import Progress
@@ -55,6 +55,9 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Most steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -134,6 +137,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         **SemidefiniteClustering._parameter_constraints,
         **BALANCE,
         "triangles": ["boolean"],
+        **WARM_START,
     }
 
     def __init__(
@@ -151,6 +155,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         n_roundings=10,
         max_steps=100,
         gap_tol=1e-6,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -165,6 +170,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         self.n_roundings = n_roundings
         self.max_steps = max_steps
         self.gap_tol = gap_tol
+        self.warm_start = warm_start
         self.random_state = random_state
 
     @property

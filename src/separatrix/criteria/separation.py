@@ -19,10 +19,12 @@ from separatrix.estimators.parameters import (
     N_COMPONENTS,
     NONNEGATIVE,
     RESTARTS,
+    SIZE_BOUNDS,
+    WARM_START,
 )
 from separatrix.labels.sizes import lower_bound_cut
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code, pairwise_code
-from separatrix.models.starts import solve_from_start
+from separatrix.models.starts import solve_from_start, taught_weight
 from separatrix.result import SolverResult, Status
 from separatrix.solvers.bisection import bisect
 from separatrix.solvers.minimax import (
@@ -95,6 +97,15 @@ class MaximinSeparationClustering(BoundaryClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -181,6 +192,8 @@ class MaximinSeparationClustering(BoundaryClustering):
         "reg": NONNEGATIVE,
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
 
     def __init__(
@@ -199,6 +212,9 @@ class MaximinSeparationClustering(BoundaryClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -214,6 +230,9 @@ class MaximinSeparationClustering(BoundaryClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
 
     fit = fit_with_weights_and_links
@@ -231,7 +250,8 @@ class MaximinSeparationClustering(BoundaryClustering):
                 "init as labels needs multiway='pairwise' or 'one-vs-rest': a bisection of "
                 f"n_clusters={self.n_clusters} clusters finds its own starts."
             )
-        return moment_problem(self, X, sample_weight, rng, links=links)
+        weight = taught_weight(links, sample_weight, X)
+        return moment_problem(self, X, weight, rng, links=links)
 
     @property
     def _is_relaxed(self):
@@ -363,7 +383,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     # 0) label all rows by the start
     partition = problem.partition(code.shape[1])
     # where links bind, margins between pairs of clusters tell where linked samples go
-    partition.assign(problem.rule(start.pairwise) if isinstance(start, Boundaries) else start)
+    partition.assign(problem.rule(start.pairwise if isinstance(start, Boundaries) else start))
     best = Best.of_start(start, code)
     boundaries = best.boundaries
     normals = [None] * len(code)

@@ -11,8 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix._sklearn import Interval, StrOptions, one_blas_thread
 from separatrix._typing import Array, ArrayLike
 from separatrix.data.rows import check_fits_memory
-from separatrix.estimators.base import GraphClustering, similarities_of
-from separatrix.estimators.parameters import GRAPH, N_CLUSTERS, POSITIVE, UPDATES
+from separatrix.estimators.base import (
+    GraphClustering,
+    fit_with_node_weights,
+    similarities_of,
+)
+from separatrix.estimators.parameters import (
+    GRAPH,
+    N_CLUSTERS,
+    POSITIVE,
+    SIZE_BOUNDS,
+    UPDATES,
+    WARM_START,
+)
 from separatrix.models.graph_responses import GraphModel, GraphProblem, TwoSided, signs_of
 from separatrix.result import Progress, SolverResult, Status
 from separatrix.similarity.graphs import GivenGraph
@@ -43,6 +54,8 @@ from separatrix.stability import (
 )
 
 __all__ = ["MaximumVolumeClustering", "limit_matrix", "solve_sphere"]
+# Eigenvectors beyond the number of clusters that responses to all of them are made of, at most.
+SPARE_VECTORS = 20
 # Most updates on a coarse graph, where they cost little.
 COARSE_UPDATES = 300
 
@@ -78,8 +91,10 @@ class MaximumVolumeClustering(GraphClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For `affinity="rbf"`.
-    neighbors : {"exact", "approximate"}, default="exact"
-        Search for neighbours by scikit-learn, or by faiss for many samples of many features.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are searched: all of them are found ("exact"), or most, much faster, by
+        random trees and neighbours of neighbours ("approximate"). "auto" is approximate beyond
+        10,000 samples of more than 6 features.
     reg : float, "auto" or tuple, default="auto"
         Weight of the regularisation. It weighs smoothness, the paper's gamma. "auto" is 2 sqrt(n)
         over the distance from the first to the ninth nontrivial eigenvalue of the matrix, ("auto",
@@ -108,6 +123,15 @@ class MaximumVolumeClustering(GraphClustering):
         for an exact fixed point.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -197,6 +221,8 @@ class MaximumVolumeClustering(GraphClustering):
         "solver": [StrOptions({"sphere", "sqp"})],
         "multiway": [StrOptions({"auto", "orthogonal", "bisection"})],
         "n_combinations": [Interval(Integral, 0, None, closed="left")],
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
 
     def __init__(
@@ -208,7 +234,7 @@ class MaximumVolumeClustering(GraphClustering):
         graph="union",
         n_neighbors=10,
         gamma=("mean", 0.5),
-        neighbors="exact",
+        neighbors="auto",
         reg="auto",
         response_bound="auto",
         solver="sphere",
@@ -217,6 +243,9 @@ class MaximumVolumeClustering(GraphClustering):
         max_iter=100,
         tol=1e-4,
         n_jobs=None,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -234,7 +263,12 @@ class MaximumVolumeClustering(GraphClustering):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
+
+    fit = fit_with_node_weights
 
     def stability(self) -> Stability:
         """Whether the graph leaves the partition into two clusters undecided.
@@ -314,7 +348,7 @@ class MaximumVolumeClustering(GraphClustering):
                 remedy="use a sparse graph, matrix='normalized' and solver='sphere'",
             )
         given = self.matrix == "precomputed"
-        graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X)
+        graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X, sample_weight)
         return GraphProblem.of(graph, self.matrix)
 
     def _resolved_multiway(self):
@@ -357,7 +391,8 @@ class MaximumVolumeClustering(GraphClustering):
                 rng=rng,
                 cost=normalized_cut,
             )
-        low = LowSpectrum.of(problem.form, max(LOW_VECTORS, 3 * self.n_clusters))
+        n_vectors = max(LOW_VECTORS, min(3 * self.n_clusters, self.n_clusters + SPARE_VECTORS))
+        low = LowSpectrum.of(problem.form, n_vectors)
         return solve_orthogonal(
             low,
             self.n_clusters,

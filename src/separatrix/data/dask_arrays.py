@@ -6,15 +6,6 @@ import numpy as np
 from separatrix.data.gate import check_block
 
 
-def empty_like(X):
-    """The names of the columns of `X`, as a frame or an array without rows."""
-    if not hasattr(X, "columns"):
-        return np.empty((0, *X.shape[1:]))
-    from pandas import DataFrame
-
-    return DataFrame(columns=X.columns)
-
-
 def float_blocks(X, name):
     """`X` as a float dask array of known size, one block per row range if it has columns."""
     if hasattr(X, "to_dask_array"):

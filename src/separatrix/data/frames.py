@@ -39,3 +39,8 @@ class Frame:
         """Samples in this frame."""
         placed = (X - self.mean) / self.scale
         return placed if self.axes is None else placed @ self.axes
+
+    def inverse(self, placed):
+        """Samples of which these are the places, as far as the components tell."""
+        spread = placed if self.axes is None else placed @ self.axes.T
+        return spread * self.scale + self.mean

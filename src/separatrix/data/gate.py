@@ -10,7 +10,14 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.validation import validate_data
 
-from separatrix._sklearn import is_dask, is_numpy, namespace_of, supported_floats, to_numpy
+from separatrix._sklearn import (
+    is_dask,
+    is_lazy,
+    is_numpy,
+    namespace_of,
+    supported_floats,
+    to_numpy,
+)
 from separatrix.data.rows import beside
 
 __all__ = [
@@ -132,6 +139,8 @@ def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=Fa
     """
     if is_dask(X):
         return _check_lazy_samples(estimator, X, reset)
+    if is_lazy(X):
+        return _check_read_samples(estimator, X, reset)
     X = _presented(X, "X")
     if not is_numpy(X) and not get_tags(estimator).array_api_support:
         raise TypeError(
@@ -151,16 +160,45 @@ def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=Fa
     return X
 
 
-def _check_lazy_samples(estimator, X, reset):
-    from separatrix.data.dask_arrays import empty_like, map_blocks
+def _without_rows(X):
+    """The names of the columns of `X`, as a table or an array without rows."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return np.empty((0, *X.shape[1:]))
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        from pyarrow import table
 
-    names, X = empty_like(X), _lazy_rows(X, "X")
+        return table({name: [] for name in columns})
+    return DataFrame(columns=list(columns))
+
+
+def _check_lazy_samples(estimator, X, reset):
+    from separatrix.data.dask_arrays import map_blocks
+
+    names, X = _without_rows(X), _lazy_rows(X, "X")
     with naming("X"):
         validate_data(estimator, names, skip_check_array=True, reset=reset)
     if reset:
         limit = _limit(X, LARGEST)
         _check_range(max(map_blocks(check_block, X)), "X", least=1 / limit, most=limit)
     return X
+
+
+def _check_read_samples(estimator, X, reset):
+    with naming("X"):
+        validate_data(estimator, _without_rows(X), skip_check_array=True, reset=reset)
+    if not reset:  # blocks are looked at when they are read
+        return X.mapped(_of_checked_block, X.shape[1])
+    limit = _limit(X, LARGEST)
+    _check_range(max(map(check_block, X)), "X", least=1 / limit, most=limit)
+    return X
+
+
+def _of_checked_block(block):
+    check_block(block)
+    return block
 
 
 def check_rows(

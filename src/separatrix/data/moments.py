@@ -11,11 +11,12 @@ a distributed pass combines its partials by a plain sum.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import like, namespace_of, to_numpy, widest_float
+from separatrix._sklearn import is_dask, like, namespace_of, to_numpy, widest_float
 from separatrix.data.rows import join_rows, map_chunks, row_slices
 from separatrix.result import Labelling
 
@@ -232,14 +233,17 @@ def _moments_of_rows(X, rows, signs, *, shift, diagonal):
     return total
 
 
-def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal):
+def _move_chunk(X, weight, old, new, *, before, boundaries, n_clusters, shift, diagonal):
     """Relabel one chunk; return its labels, what weight moved, and what each cluster gained.
 
-    Only clusters 0 to n_clusters - 2 are accounted for: the last one is the rest. `old` is None
-    before the first labelling, `new` is None unless the labels are given.
+    Only clusters 0 to n_clusters - 2 are accounted for: the last one is the rest. `old` and `new`
+    are labels, or None where boundaries make them, `before` the old ones; neither is there before
+    the first labelling.
     """
     if new is None:
         new = boundaries.labels(X)
+    if before is not None:
+        old = before.labels(X)
     xp, _ = namespace_of(new)
     moved = None if old is None else new != old
     n_moved = new.shape[0] if old is None else int(xp.count_nonzero(moved))
@@ -266,11 +270,18 @@ def _move_chunk(X, weight, old, new, *, boundaries, n_clusters, shift, diagonal)
     return new, float(xp.sum(turned)), gains
 
 
+def _moves_of_chunk(X, weight, old, new, **shared):
+    """The same without the labels, which stay where the chunk is."""
+    _, moved, gains = _move_chunk(X, weight, old, new, **shared)
+    return None, moved, gains
+
+
 class Partition(Labelling):
     """Labels of the rows of `X` with the moments of each cluster.
 
     One pass over the data relabels all rows and updates the moments by the rows that changed,
-    so that a pass costs little more than one product of X with a vector.
+    so that a pass costs little more than one product of X with a vector. Labels of a dask array
+    are not kept: the boundaries tell them again, block by block, where the blocks are.
 
     Parameters
     ----------
@@ -287,6 +298,8 @@ class Partition(Labelling):
     """
 
     def __init__(self, X, sample_weight, *, n_clusters, total, shift):
+        self._boundaries: Any = None
+        self._labels: Any = None
         super().__init__(None, n_clusters, sample_weight)
         self.X = X
         self.total = total
@@ -298,12 +311,14 @@ class Partition(Labelling):
     def assign(self, rule):
         """Relabel all rows by `rule`, labels or `Boundaries`; return the weight that moved."""
         boundaries, given = (rule, None) if hasattr(rule, "labels") else (None, rule)
+        keeps_labels = boundaries is None or not is_dask(self.X)
         passes = map_chunks(
-            _move_chunk,
+            _move_chunk if keeps_labels else _moves_of_chunk,
             self.X,
             self.sample_weight,
-            self.labels,
+            self._labels,
             given,
+            before=self._boundaries,
             boundaries=boundaries,
             n_clusters=self.n_clusters,
             shift=self.shift,
@@ -316,8 +331,20 @@ class Partition(Labelling):
             total_moved += moved
             if gains:
                 self._gains = [a + b for a, b in zip(self._gains, gains, strict=True)]
-        self.labels = join_rows(labels)
+        self._boundaries = None if keeps_labels else boundaries
+        self._labels = join_rows(labels) if keeps_labels else None
         return total_moved
+
+    @property
+    def labels(self):
+        """Cluster of each row, None before there are any; lazy for a dask array."""
+        if self._boundaries is None:
+            return self._labels
+        return self._boundaries.labels_of_rows(self.X)
+
+    @labels.setter
+    def labels(self, labels):
+        self._labels = labels
 
     def moments(self, clusters):
         """Moments of the union of `clusters` about the shift."""

@@ -7,7 +7,7 @@ from sklearn.utils.extmath import row_norms
 from separatrix.data.ordering import canonical_order
 
 
-def order_of_places(X, *, pairs=False):
+def order_of_places(X, sample_weight=None, *, pairs=False):
     """Permutation that puts samples in an order of where they lie, not of how they are written.
 
     They are ordered by their distance from the mean, and if that is equal canonically, so that
@@ -18,6 +18,8 @@ def order_of_places(X, *, pairs=False):
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
         Samples.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        Their weights in the mean.
     pairs : bool, default=False
         Whether X is a symmetric matrix of pairs of samples, such as a kernel. Then rows are
         ordered by their values, wherever in the row these stand.
@@ -32,6 +34,8 @@ def order_of_places(X, *, pairs=False):
     order = canonical_order(X)
     rows = X[order]
     mean = np.asarray(rows.mean(axis=0)).ravel()
+    if sample_weight is not None:
+        mean = np.asarray(sample_weight[order] @ rows).ravel() / sample_weight.sum()
     with np.errstate(over="ignore", invalid="ignore"):  # an infinite distance is one, too
         if sp.issparse(rows):  # the square of the mean is the same for all
             distances = row_norms(rows, squared=True) - 2 * (rows @ mean)

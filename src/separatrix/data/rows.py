@@ -2,13 +2,14 @@
 
 Every pass over the data is a pure function of one chunk of rows, ``f(X_chunk, ...) -> partial``.
 `map_chunks` runs it over a NumPy or sparse matrix, over an array of any namespace that
-scikit-learn dispatches to, or over the blocks of a dask array; the caller combines the partials.
+scikit-learn dispatches to, over the blocks of a dask array, or over blocks that are read one after
+the other; the caller combines the partials.
 """
 
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import is_dask, like, namespace_of, to_numpy
+from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, to_numpy
 from separatrix.data.memory import physical_memory
 
 # Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
@@ -23,7 +24,7 @@ CACHE_SIZE = 2**18
 
 def beside(values, X):
     """Move a NumPy array to where the rows of `X` live; what belongs to a dask array is local."""
-    return values if is_dask(X) else like(values, X)
+    return values if is_lazy(X) else like(values, X)
 
 
 def row_slices(X, width=None, n_rows=None, rereads=False):
@@ -72,10 +73,18 @@ def map_chunks(function, X, *row_arrays, width=None, rereads=False, **shared):
 
         yield from map_blocks(function, X, *row_arrays, **shared)
         return
+    if is_lazy(X):
+        start = 0
+        for block in X:
+            rows = slice(start, start + len(block))
+            parts = (a if a is None else a[rows] for a in row_arrays)
+            yield from map_chunks(function, block, *parts, width=width, rereads=rereads, **shared)
+            start += len(block)
+        return
     for rows in row_slices(X, width, rereads=rereads):
         # a whole matrix is passed as itself: even a full slice of a sparse one is a copy
         chunk = X if rows == slice(0, X.shape[0]) else X[rows, :]
-        yield function(chunk, *(a if a is None else a[rows] for a in row_arrays), **shared)
+        yield function(chunk, *(a if a is None else a[rows, ...] for a in row_arrays), **shared)
 
 
 def dense_blocks(X):
@@ -94,7 +103,17 @@ def join_rows(parts):
 
 def map_rows(transform, X, *, width):
     """Array of ``transform(chunk)`` for all rows of `X`; `width` as in `map_chunks`."""
-    return join_rows(map_chunks(_apply, X, transform=transform, width=width))
+    parts = map_chunks(_apply, X, transform=transform, width=width)
+    first = next(parts)
+    if type(first) is not np.ndarray or len(first) == X.shape[0]:
+        return join_rows([first, *parts])
+    # where all of them lie at once, next to their copies, memory is what takes the time
+    values, start = np.empty((X.shape[0], *first.shape[1:]), dtype=first.dtype), len(first)
+    values[:start] = first
+    for part in parts:
+        values[start : start + len(part)] = part
+        start += len(part)
+    return values
 
 
 def _apply(X, *, transform):
@@ -112,6 +131,8 @@ def features_of(X, feature_map):
         from separatrix.data.dask_arrays import lazy_rows
 
         return lazy_rows(feature_map, X, n_columns=feature_map.rank, dtype=X.dtype)
+    if is_lazy(X):
+        return X.mapped(feature_map, feature_map.rank)
     return map_rows(feature_map, X, width=feature_map.rank)
 
 
@@ -130,6 +151,8 @@ def rows_at(X, drawn=None):
     """Rows `drawn` of `X`, or all of them, as a NumPy or sparse matrix."""
     if is_dask(X):
         return to_numpy((X if drawn is None else X[drawn]).compute())
+    if is_lazy(X):
+        return X.rows(drawn)
     if drawn is None:
         return to_numpy(X)
     if sp.issparse(X):

@@ -7,10 +7,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import (
@@ -18,6 +23,7 @@ from separatrix._sklearn import (
     check_same_namespace,
     fit_context,
     is_dask,
+    is_lazy,
     namespace_of,
     python_scalar,
     refuse_dask,
@@ -27,9 +33,22 @@ from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.distinct import few_distinct_rows
 from separatrix.data.gate import FLOATS, check_samples, check_weights
 from separatrix.data.rows import beside, map_rows, rows_at
+from separatrix.estimators.memberships import (
+    assigned,
+    mean_probability,
+    predicted_probabilities,
+    temperature_of,
+    transformed,
+    within_bounds,
+)
 from separatrix.estimators.parameters import N_CLUSTERS
+from separatrix.estimators.refits import earlier_labels, started_from
 from separatrix.labels.links import links_of
+from separatrix.labels.numbering import agreeing_order
+from separatrix.labels.sizes import size_bounds
 from separatrix.models.boundaries import Boundaries
+from separatrix.models.calibration import Calibration
+from separatrix.models.scores import score_features
 from separatrix.models.starts import check_init
 from separatrix.result import (
     Labelling,
@@ -45,6 +64,8 @@ from separatrix.similarity.kernels import Kernel, resolved_gamma
 Clusterer = TypeVar("Clusterer", bound="BaseClustering")
 # What random_state=None stands for: the same data give the same clusters each time.
 DEFAULT_SEED = 0
+# What a fit sets beside the attributes that end in an underscore.
+PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns")
 
 
 def random_state_of(estimator):
@@ -87,7 +108,7 @@ def _fitted(estimator):
     return {
         name: value
         for name, value in vars(estimator).items()
-        if name in ("_model", "_unit") or (name.endswith("_") and not name.startswith("_"))
+        if name in PRIVATE_FITTED or (name.endswith("_") and not name.startswith("_"))
     }
 
 
@@ -101,7 +122,14 @@ def set_fitted(estimator, attributes):
 # --- the skeleton -------------------------------------------------------------------------------
 
 
-class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseClustering(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
     """Makes the problem, solves it, numbers the clusters and tells the user.
 
     A criterion implements `_problem`, which turns validated data into what all starts share,
@@ -119,8 +147,17 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
     _doc_link_module, _doc_link_template = "separatrix", DOC_LINK
 
     n_clusters: int
+    min_size: Any
+    max_size: Any
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
+
+    _model: Any
+
+    transform = transformed
+    predict_proba = predicted_probabilities
+    score = mean_probability
+    assign = assigned
 
     @abstractmethod
     def _validate_X(self, X, *, reset) -> Any:
@@ -166,6 +203,8 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         self._check_n_samples(X, sample_weight)
         if hasattr(self, "init"):
             check_init(self.init, X, sample_weight, self.n_clusters)
+        self._check_sizes(X.shape[0], links)
+        earlier = earlier_labels(self, X)
         rng = random_state_of(self)
         context = self._init_callback_context(max_subtasks=self._n_tasks())
         progress = ObservedProgress(self, context, X)
@@ -177,15 +216,16 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             problem, rule = None, None
             result = SolverResult(Labelling(labels, 1), None, np.nan, [], Status.CONVERGED)
         else:
-            # 1) what all starts share
-            problem = self._problem(X, sample_weight, links, progress, rng)
-            progress.attributes_of = lambda rule: self._model_attributes(
-                problem.completed(rule), X
-            )
-            # 2) the best clusters found
-            result = self._solve(problem, progress, rng)
-            # 3) their numbers: the largest first
-            order = result.labelling.order
+            with started_from(self, earlier, sample_weight):
+                # 1) what all starts share
+                problem = self._problem(X, sample_weight, links, progress, rng)
+                progress.attributes_of = lambda rule: self._model_attributes(
+                    problem.completed(rule), X
+                )
+                # 2) the best clusters found
+                result = self._solve(problem, progress, rng)
+            # 3) their numbers: those of known labels, or the largest first
+            order = _numbers(result.labelling, links)
             rule = result.model.renumbered(order)
             # where a sample lies exactly on a boundary, the turn of its normal decides
             keeps = result.keeps_labels
@@ -195,22 +235,52 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
             if not keeps and (final.order != np.arange(self.n_clusters)).any():
                 rule, order = rule.renumbered(final.order), order[final.order]
                 labels = problem.labels_of(rule)
+            if earlier is not None and links is None:
+                again = agreeing_order(earlier, to_numpy(labels), self.n_clusters)
+                rule, order = rule.renumbered(again), order[again]
+                labels = renumbered(labels, again) if keeps else problem.labels_of(rule)
             own = self._attributes(problem, result, order)
             of_model = self._model_attributes(problem.completed(rule), X)
             self._warn(result.status, final)
-        xp, _ = namespace_of(labels)
+        if self._bounds_sizes:
+            labels = self._labels_within_sizes(of_model["_model"], X)
         own = {**self._resolved(problem), **own}
         fitted = {
-            "labels_": xp.astype(labels, xp.int32),
+            "labels_": labels_beside(labels, X),
             "objective_": result.objective,
             "history_": list(result.history),
             "n_iter_": result.n_iter,
             **{name: _beside_samples(value, X) for name, value in own.items()},
             **of_model,
+            "_calibration": Calibration.of(of_model["_model"], X, sample_weight),
+            "_n_columns": X.shape[1],
         }
         set_fitted(self, fitted)
         progress.close(rule)
         return self
+
+    @property
+    def _bounds_sizes(self):
+        """Whether the final labels have bounds that the method itself does not keep."""
+        bounds = (getattr(self, "min_size", None), getattr(self, "max_size", None))
+        return any(bound is not None for bound in bounds)
+
+    def _check_sizes(self, n_samples, links):
+        """Refuse bounds that no sizes meet, or that links might break."""
+        if not self._bounds_sizes:
+            return
+        size_bounds(n_samples, self.n_clusters, self.min_size, self.max_size)
+        if links is not None:
+            raise ValueError(
+                f"min_size={self.min_size} and max_size={self.max_size} do not go with links or "
+                "known labels here; leave one out, or use RegularizedLeastSquaresClustering."
+            )
+
+    def _labels_within_sizes(self, model, X):
+        """Best labels by the scores of a model whose clusters have sizes within the bounds."""
+        scores = map_rows(model.scores, X, width=max(X.shape[1], model.n_clusters))
+        columns = score_features(scores, model.n_clusters)
+        return within_bounds(columns, self.min_size, self.max_size, n_clusters=self.n_clusters)
 
     def _clusters_known(self, X, sample_weight, links):
         """Rows that are a cluster each where nothing is to be solved, or None.
@@ -240,6 +310,21 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
         if not status.is_silent:
             warnings.warn(status.value, ConvergenceWarning, stacklevel=5)
 
+    @property
+    def _n_features_out(self):
+        """Columns of `transform`."""
+        return self._model.n_clusters
+
+    @property
+    def _temperature(self):
+        return temperature_of(self)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # scikit-learn's checks of sparse input read these of whatever has probabilities
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
     def _check_n_samples(self, X, sample_weight):
         n_samples = X.shape[0]
         if sample_weight is not None:
@@ -250,6 +335,16 @@ class BaseClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator, metaclas
                 f"n_samples={n_samples}{counted} should be >= n_clusters={self.n_clusters}; "
                 "ask for fewer clusters or pass more samples."
             )
+
+
+def labels_beside(labels, X):
+    """Labels in four bytes each; those of a dask array are one, in the same blocks."""
+    if is_dask(X) and not is_dask(labels):
+        from dask.array import from_array
+
+        labels = from_array(labels, chunks=(X.chunks[0],))
+    xp, _ = namespace_of(labels)
+    return xp.astype(labels, xp.int32)
 
 
 def _beside_samples(value, X):
@@ -289,6 +384,11 @@ def best_of_starts(solve, n_init, *, progress, max_subtasks, largest=False):
 
 
 # --- what fit takes -----------------------------------------------------------------------------
+
+
+def _numbers(labelling, links):
+    """Clusters by their number."""
+    return labelling.order if links is None else links.order(labelling)
 
 
 def _links(estimator, X, *given):
@@ -342,6 +442,58 @@ def fit_with_weights(
 
 
 @fit_context(prefer_skip_nested_validation=True)
+def fit_with_node_weights(
+    self: Clusterer, X: Samples, y: Any = None, sample_weight: Weights = None
+) -> Clusterer:
+    """Find the clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples; the similarities where these are precomputed, which take no weights.
+    y : None
+        Ignored.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    with kept_on_failure(self):
+        X = self._validate_X(X, reset=True)
+        weight = check_weights(X, sample_weight)
+        parameter = precomputed_parameter(self)
+        if weight is not None and parameter is not None:
+            raise ValueError(
+                f"sample_weight does not go with {parameter}='precomputed': multiply the matrix "
+                "by the weights of both samples, or repeat rows and columns."
+            )
+        if weight is None or weight.all():
+            return self._fit(X, weight)
+        present = np.flatnonzero(weight)
+        self._fit(X[present], weight[present])
+        _complete_absent(self, X, present)
+        return self
+
+
+def _complete_absent(estimator, X, present):
+    """Attributes of all samples, from those of the samples that were there in the fit."""
+    absent = np.setdiff1d(np.arange(X.shape[0]), present)
+    model = estimator._model
+    rules = {"labels_": model.labels, "response_": model.scores}
+    if hasattr(estimator, "probabilities_"):
+        rules["probabilities_"] = model.predict_proba
+    for name, rule in rules.items():
+        if hasattr(estimator, name):
+            found = getattr(estimator, name)
+            values = np.empty((X.shape[0], *found.shape[1:]), dtype=found.dtype)
+            values[present], values[absent] = found, rule(X[absent])
+            setattr(estimator, name, values)
+
+
+@fit_context(prefer_skip_nested_validation=True)
 def fit_with_links(
     self: Clusterer,
     X: Samples,
@@ -365,8 +517,8 @@ def fit_with_links(
     cannot_link : array-like of int, default=None
         Samples to keep apart, in either form.
     known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown: those of equal labels are kept together
-        and those of different labels apart, whatever the numbers of their clusters.
+        Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
+        What is known also teaches where the other samples belong.
 
     Returns
     -------
@@ -406,8 +558,8 @@ def fit_with_weights_and_links(
     cannot_link : array-like of int, default=None
         Samples to keep apart, in either form.
     known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown: those of equal labels are kept together
-        and those of different labels apart, whatever the numbers of their clusters.
+        Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
+        What is known also teaches where the other samples belong.
 
     Returns
     -------
@@ -469,13 +621,16 @@ class BoundaryClustering(BaseClustering):
             minus infinity for one that was never split off; the largest wins. All zero for one
             cluster. Lazy for a dask array.
         """
-        X = self._validate_new(X, "decision_function")
+        return self._scores(X, "decision_function")
+
+    def _scores(self, X, method):
+        X = self._validate_new(X, method)
         return self._model.scores_of_rows(X)
 
     def _validate_new(self, X, method):
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        if not is_dask(X):
+        if not is_lazy(X):
             check_same_namespace(X, self, attribute="intercept_", method=method)
         return X
 
@@ -603,9 +758,9 @@ def check_square(X, parameter):
         )
 
 
-def similarities_of(estimator, X, *, stacklevel=6):
+def similarities_of(estimator, X, sample_weight=None, *, stacklevel=6):
     """Graph of the samples. Warns of those that no similarity tells anything about."""
-    graph = graph_of(estimator, X)
+    graph = graph_of(estimator, X, sample_weight)
     n_isolated = graph.n_isolated
     if n_isolated:
         warnings.warn(
@@ -617,15 +772,18 @@ def similarities_of(estimator, X, *, stacklevel=6):
     return graph
 
 
-def graph_of(estimator, X):
+def graph_of(estimator, X, sample_weight=None):
     """Graph of similarities that the parameters of an estimator ask for."""
     from separatrix.similarity.graphs import GivenGraph, distinct_graph
 
     if estimator.affinity == "precomputed":
         return GivenGraph.of_similarities(X)
-    gamma = resolved_gamma(estimator.gamma, X, None) if estimator.affinity == "rbf" else None
+    gamma = None
+    if estimator.affinity == "rbf":
+        gamma = resolved_gamma(estimator.gamma, X, sample_weight)
     return distinct_graph(
         X,
+        sample_weight,
         affinity=estimator.affinity,
         graph=estimator.graph,
         n_neighbors=estimator.n_neighbors,

@@ -10,7 +10,8 @@ import numpy as np
 
 from separatrix._sklearn import Interval, StrOptions, like, one_blas_thread, to_numpy
 from separatrix._typing import Array
-from separatrix.estimators.base import BoundaryClustering, fit_with_links
+from separatrix.data.distinct import DistinctRows
+from separatrix.estimators.base import BoundaryClustering, fit_with_weights_and_links
 from separatrix.estimators.parameters import (
     BALANCE,
     COUNT,
@@ -19,6 +20,7 @@ from separatrix.estimators.parameters import (
     N_CLUSTERS,
     SAMPLED_SEARCH,
     SCALED_C,
+    WARM_START,
 )
 from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
 from separatrix.labels.links import Links
@@ -66,12 +68,20 @@ class LabelMixtureProblem(SearchProblem):
     @property
     def searched_band(self):
         """Balance and links of the searched samples."""
-        if self.drawn is None:
-            return self.band
         links = self.searched_links
         if links is None:
-            links = Links.of(len(self.drawn), self.band.n_clusters)
-        return Band(links, self.band.balance)
+            links = Links.of(self.rows.shape[0], self.band.n_clusters)
+        return Band(links, self.band.balance, self.row_weight)
+
+    @property
+    def voting_band(self):
+        """The same with equal samples bound, since a vote has no boundary that treats them alike.
+
+        Where links are given, they decide.
+        """
+        if self.links is not None:
+            return self.searched_band
+        return self.searched_band.binding(DistinctRows.of(to_numpy(self.rows)).place)
 
 
 @dataclass(frozen=True)
@@ -134,9 +144,10 @@ class LabelMixtureClustering(BoundaryClustering):
         "readout": [StrOptions({"consensus", "vote", "best"})],
         "max_labellings": [Interval(Integral, 0, None, closed="left")],
         "max_rounds": COUNT,
+        **WARM_START,
     }
 
-    fit = fit_with_links  # type: ignore[assignment]
+    fit = fit_with_weights_and_links
 
     @abstractmethod
     def _machine(self, strength):
@@ -149,11 +160,12 @@ class LabelMixtureClustering(BoundaryClustering):
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
-        if self.n_clusters == 2:
+        if self.n_clusters == 2 and sample_weight is None and (links is None or not links.teaches):
             check_halves(self.balance, X.shape[0])
-        fields = search_fields(self, X, links, rng)
-        kernel = kernel.resolved(fields["rows"])
-        K = kernel.matrix(fields["rows"], remedy=REMEDY)
+        fields = search_fields(self, X, sample_weight, links, rng)
+        rows, weight = fields["rows"], fields["row_weight"]
+        kernel = kernel.resolved(rows, weight)
+        K = kernel.matrix(rows, weight, remedy=REMEDY)
         if np.ptp(K) <= 1e-12 * np.abs(K).max():
             raise constant_to_kernel()
         links = fields["links"]
@@ -162,13 +174,12 @@ class LabelMixtureClustering(BoundaryClustering):
             **fields,
             kernel=kernel,
             K=K,
-            band=Band(among_all, self.balance),
+            band=Band(among_all, self.balance, fields["sample_weight"]),
         )
 
     def _strength(self, problem):
         """Weight of the mean loss."""
-        n_samples = problem.X.shape[0]
-        return self._scale(problem) if self.C == "scale" else float(self.C) * n_samples
+        return self._scale(problem) if self.C == "scale" else float(self.C) * problem.n_counted
 
     def _scale(self, problem):
         """Weight of the mean loss that C="scale" stands for."""
@@ -182,7 +193,7 @@ class LabelMixtureClustering(BoundaryClustering):
         return (one_blas_thread(solve_label_mixture) if small else solve_label_mixture)(
             problem,
             # a sample of the data bears the same weight as all
-            self._machine(self._strength(problem)),
+            replace(self._machine(self._strength(problem)), sample_weight=problem.loss_weight),
             find_weights=self._saddle_solver(rng),
             readout=self.readout,
             max_labellings=self.max_labellings,
@@ -195,13 +206,13 @@ class LabelMixtureClustering(BoundaryClustering):
     def _attributes(self, problem, result, order):
         generated = result.details.generated
         saddle, numbers = generated.saddle, np.argsort(order)
-        columns = problem.as_given_columns
+        labellings = problem.as_given_of(np.array(generated.candidates.labels).T).T
         return {
-            "C_": self._strength(problem) / problem.X.shape[0],
+            "C_": self._strength(problem) / problem.n_counted,
             "gap_": float(saddle.gap),
             "violation_": generated.violation,
             "lower_bound_": float(saddle.objective * (1 - saddle.gap)),
-            "labellings_": numbers[np.array(generated.candidates.labels)[:, columns]],
+            "labellings_": numbers[labellings],
             "labelling_weights_": saddle.weights,
             "sample_indices_": problem.given_indices,
         }
@@ -267,7 +278,8 @@ def solve_label_mixture(
     )
     # 2) one labelling of the searched samples, and its machines
     space, n_clusters = KernelSpace(problem.K), band.n_clusters
-    labels = read_out(space, machine, band, generated, readout)
+    voters = problem.voting_band if readout == "vote" else band
+    labels = read_out(space, machine, voters, generated, readout)
     if readout == "vote":  # the paper's own labels stay as they are
         machines = machine.fit_labels(space, labels, n_clusters)
     else:
@@ -280,17 +292,18 @@ def solve_label_mixture(
         ),
         *problem.band.sizes,
     )
-    keeps_vote = readout == "vote" and problem.drawn is None
+    keeps_vote = readout == "vote" and problem.drawn is None  # the paper labels what it has seen
     if keeps_vote:
-        labelling = replace(labelling, labels=like(labels.astype(np.int32), labelling.labels))
+        voted = problem.samples_of(labels).astype(np.int32)
+        labelling = replace(labelling, labels=like(voted, labelling.labels))
     # 4) the objective of these clusters, where they are not those that the machines were made for
-    final = to_numpy(labelling.labels)[problem.sample_indices]
+    final = problem.rows_of(to_numpy(labelling.labels))
     if not np.array_equal(final, labels):
         starts = [found.coef for found in machines]
         machines = machine.fit_labels(space, final, n_clusters, starts)
     scores = np.array([found.scores for found in machines])
     mixture = LabelMixture(generated, machine, signs_of(final, n_clusters) * scores)
-    ended = status_of(labelling, problem.band.sizes, mixture, gap_tol)
+    ended = status_of(labelling, problem, mixture, gap_tol)
     return SolverResult(
         replace(labelling, labels=problem.as_given(labelling.labels)),
         boundaries,
@@ -311,13 +324,13 @@ def read_out(space, machine, band, generated, readout):
     return band.nearest(rule(labels, saddle.weights, n_clusters))
 
 
-def status_of(labelling, sizes, mixture, gap_tol):
+def status_of(labelling, problem, mixture, gap_tol):
     """How a search ended: the first thing that a user should know of."""
-    least, most = sizes
+    (least, most), sizes = problem.band.sizes, problem.sizes_of(labelling)
     generated, tol = mixture.generated, max(gap_tol, ROUNDING)
     if labelling.empty.any():
         return Status.DEGENERATE
-    if (labelling.weights < least).any() or (labelling.weights > most).any():
+    if (sizes < least).any() or (sizes > most).any():
         return Status.UNBALANCED
     if generated.saddle.gap > tol:
         return Status.MIX_LEFT

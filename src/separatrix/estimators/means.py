@@ -2,15 +2,20 @@
 
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix._sklearn import is_dask, namespace_of
+from separatrix._sklearn import is_lazy, namespace_of
 from separatrix.data.memory import physical_memory
-from separatrix.estimators.base import BoundaryClustering, best_of_starts
+from separatrix.estimators.base import (
+    BoundaryClustering,
+    best_of_starts,
+    fit_with_weights_and_links,
+)
 from separatrix.estimators.parameters import INIT, N_CLUSTERS, RESTARTS
-from separatrix.models.starts import solve_from_start
+from separatrix.models.starts import solve_from_start, taught_weight
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.lloyd import solve_lloyd
 
@@ -30,12 +35,15 @@ class MeansClustering(BoundaryClustering):
 
     _parameter_constraints: dict = {**N_CLUSTERS, **RESTARTS, **INIT}
 
+    fit = fit_with_weights_and_links
+
     @abstractmethod
     def _means_problem(self, X, sample_weight, rng):
         """The problem of samples."""
 
     def _problem(self, X, sample_weight, links, progress, rng):
-        return self._means_problem(X, sample_weight, rng)
+        problem = self._means_problem(X, taught_weight(links, sample_weight, X), rng)
+        return replace(problem, links=links)
 
     def _update(self, problem, start, progress):
         """Means and labels in turn, from a start; return a SolverResult."""
@@ -72,7 +80,7 @@ def features_for_means(estimator, X, sample_weight, rng):
     Warns where most samples lie next to the origin: few features hold little of a narrow kernel.
     """
     kernel, n_components = Kernel.of(estimator), estimator.n_components
-    in_memory = not (kernel.is_linear or is_dask(X))
+    in_memory = not (kernel.is_linear or is_lazy(X))
     if in_memory:
         check_features_fit(X.shape[0], min(n_components, X.shape[0]))
     features, kernel, feature_map = kernel.features(
@@ -80,7 +88,8 @@ def features_for_means(estimator, X, sample_weight, rng):
     )
     if in_memory and kernel.has_unit_diagonal:
         xp, _ = namespace_of(features)
-        held = float(xp.sum(features * features)) / features.shape[0]
+        flat = xp.reshape(features, (-1,))
+        held = float(flat @ flat) / features.shape[0]
         if held < LEAST_HELD:
             warnings.warn(
                 f"n_components={n_components} features hold {held:.0%} of the kernel, so samples "

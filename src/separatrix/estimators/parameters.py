@@ -31,6 +31,11 @@ KERNEL = {
 N_JOBS = {"n_jobs": [Interval(Integral, None, -1, closed="right"), *COUNT, None]}
 N_COMPONENTS = {"n_components": COUNT}
 INIT = {"init": [StrOptions({"k-means", "random"}), "array-like"]}
+WARM_START = {"warm_start": ["boolean"]}
+SIZE_BOUNDS = {
+    "min_size": [Interval(Real, 0, None, closed="left"), "array-like", None],
+    "max_size": [Interval(Real, 0, None, closed="neither"), "array-like", None],
+}
 BALANCE = {"balance": [Interval(Real, 0, 1, closed="left")]}
 SCALED_C = {"C": [StrOptions({"scale"}), *POSITIVE]}
 SAMPLED_SEARCH = {"max_samples": [Interval(Integral, 2, None, closed="left")], **N_COMPONENTS}
@@ -41,6 +46,6 @@ GRAPH = {
     "graph": [StrOptions({"union", "mutual", "full"})],
     "n_neighbors": COUNT,
     "gamma": GAMMA,
-    "neighbors": [StrOptions({"exact", "approximate"})],
+    "neighbors": [StrOptions({"auto", "exact", "approximate"})],
     **N_JOBS,
 }

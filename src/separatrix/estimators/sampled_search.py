@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import assert_all_finite
 
-from separatrix._sklearn import is_dask, like, to_numpy
+from separatrix._sklearn import is_dask, is_lazy, like, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.ordering import canonical_order, reordered
 from separatrix.data.places import order_of_places
@@ -22,19 +22,21 @@ from separatrix.similarity.kernels import Kernel, mean_of, normals_of
 REMEDY = "use a smaller max_samples"
 
 
-def search_fields(estimator, X, links, rng):
+def search_fields(estimator, X, sample_weight, links, rng):
     """Fields of a problem: all samples, and those that are searched exactly."""
     kernel = Kernel.of(estimator)
     order = search_order(X, kernel, estimator.max_samples)
     X, links = ordered_samples(X, links, kernel, order)
-    rows, drawn = searched_rows(estimator, X, rng)
+    weight = None if sample_weight is None else to_numpy(sample_weight)[order]
+    drawn = drawn_samples(estimator, X, weight, rng)
     return {
         "X": X,
+        "sample_weight": weight,
         "order": order,
-        "rows": rows,
         "drawn": drawn,
         "n_components": estimator.n_components,
         "links": links,
+        **searched_rows(X, drawn, weight, links, kernel),
     }
 
 
@@ -43,7 +45,7 @@ def search_order(X, kernel, max_samples):
 
     Samples of a dask array that are too many to be searched stay as they come.
     """
-    if is_dask(X) and X.shape[0] > max_samples:
+    if is_lazy(X) and X.shape[0] > max_samples:
         return np.arange(X.shape[0])
     if kernel.is_precomputed:
         return order_of_places(to_numpy(X), pairs=True)
@@ -54,34 +56,50 @@ def ordered_samples(X, links, kernel, order):
     """Samples, or their kernel matrix, and their links, in an order."""
     if np.array_equal(order, np.arange(len(order))):
         return X, links
-    X = X[order] if is_dask(X) else reordered(X, order)
+    X = X[order] if is_dask(X) else reordered(rows_at(X) if is_lazy(X) else X, order)
     if kernel.is_precomputed:
         X = reordered(X.T, order).T
     return X, None if links is None else links.restricted(order)
 
 
-def searched_rows(estimator, X, rng):
-    """Samples that are searched exactly, and which they are; None if all."""
-    n_samples, most = X.shape[0], estimator.max_samples
-    drawn = None
-    if n_samples > most:
-        if Kernel.of(estimator).is_precomputed:
-            raise ValueError(
-                f"kernel='precomputed' needs max_samples >= {n_samples}, the number of samples, "
-                f"got {most}: the search cannot be extended without features."
-            )
-        if most < estimator.n_clusters:
-            raise ValueError(
-                f"max_samples={most} should be >= n_clusters={estimator.n_clusters}: of "
-                f"{n_samples} samples only so many are searched."
-            )
-        drawn = np.sort(rng.permutation(n_samples)[:most])
-        if is_dask(X):  # whose samples are in the order in which they came
-            drawn = canonical_order(X)[drawn]
+def drawn_samples(estimator, X, weight, rng):
+    """Samples, of positive weight, that are searched exactly; None if all are."""
+    present = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
+    n_samples, most = len(present), estimator.max_samples
+    if n_samples <= most:
+        return None if n_samples == X.shape[0] else present
+    if Kernel.of(estimator).is_precomputed:
+        raise ValueError(
+            f"kernel='precomputed' needs max_samples >= {n_samples}, the number of samples, "
+            f"got {most}: the search cannot be extended without features."
+        )
+    if most < estimator.n_clusters:
+        raise ValueError(
+            f"max_samples={most} should be >= n_clusters={estimator.n_clusters}: of "
+            f"{n_samples} samples only so many are searched."
+        )
+    drawn = present[np.sort(rng.permutation(n_samples)[:most])]
+    # samples that are not in memory are in the order in which they came
+    return canonical_order(X)[drawn] if is_lazy(X) else drawn
+
+
+def searched_rows(X, drawn, weight, links, kernel):
+    """Rows that are searched: of equal ones the first, which weighs as much as all of them.
+
+    Links may tell equal samples apart, and a kernel matrix may hold more than its values say.
+    """
     rows = rows_at(X, drawn)
-    if is_dask(X):  # other samples were checked at the door
+    if is_lazy(X):  # other samples were checked at the door
         assert_all_finite(rows, input_name="X")
-    return rows, drawn
+    own = weight if weight is None or drawn is None else weight[drawn]
+    if kernel.is_precomputed:
+        rows = rows if drawn is None else rows[:, drawn]
+        return {"rows": rows, "row_weight": own, "copies": None}
+    distinct = DistinctRows.of(rows) if links is None else None
+    if distinct is None or distinct.are_all:
+        return {"rows": rows, "row_weight": own, "copies": None}
+    weights = np.bincount(distinct.place, own).astype(np.float64)
+    return {"rows": rows[distinct.first], "row_weight": weights, "copies": distinct.place}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +112,14 @@ class SearchProblem:
         All samples.
     order : ndarray of int of shape (n_samples,)
         Which of the samples that were given each one is.
-    rows : ndarray or sparse matrix
-        Those that are searched.
+    sample_weight : ndarray of shape (n_samples,) or None
+        Their weights.
     drawn : ndarray of int or None
-        Which they are; None if all.
+        Samples that are searched; None if all.
+    rows, row_weight : ndarray or sparse matrix, and ndarray or None
+        Their rows, of equal ones the first, and how much they weigh together.
+    copies : ndarray of int or None
+        Row of each sample that is searched; None if each has its own.
     kernel : Kernel
         The kernel, with a number as `gamma`.
     n_components : int
@@ -107,9 +129,12 @@ class SearchProblem:
     """
 
     X: Any
+    sample_weight: Any
     order: np.ndarray
-    rows: Any
     drawn: Any
+    rows: Any
+    row_weight: Any
+    copies: Any
     kernel: Kernel
     n_components: int
     links: Any = None
@@ -117,7 +142,46 @@ class SearchProblem:
     @property
     def sample_indices(self):
         """Indices of the samples that are searched."""
-        return np.arange(self.rows.shape[0]) if self.drawn is None else self.drawn
+        return np.arange(self.X.shape[0]) if self.drawn is None else self.drawn
+
+    @property
+    def is_sampled(self):
+        """Whether not all samples of positive weight are searched."""
+        if self.drawn is None:
+            return False
+        return self.sample_weight is None or len(self.drawn) < np.count_nonzero(self.sample_weight)
+
+    @property
+    def loss_weight(self):
+        """Weights of the rows in the loss of a machine, in which known labels count more."""
+        if self.links is None or not self.links.teaches:
+            return self.row_weight
+        return self.links.taught(self.sample_weight)[self.sample_indices]
+
+    @property
+    def n_counted(self):
+        """How many samples there are, by their weights."""
+        return self.X.shape[0] if self.sample_weight is None else float(self.sample_weight.sum())
+
+    def sizes_of(self, labelling):
+        """Sizes of the clusters of all samples, in the order of the numbers of known labels."""
+        weights = labelling.weights
+        return weights if self.links is None else weights[self.links.order(labelling)]
+
+    def rows_of(self, values):
+        """Values of the rows, from those of all samples."""
+        values = values[self.sample_indices]
+        if self.copies is None:
+            return values
+        return values[np.unique(self.copies, return_index=True)[1]]
+
+    def samples_of(self, values):
+        """Values of the searched samples, from those of the rows."""
+        return values if self.copies is None else values[self.copies]
+
+    def as_given_of(self, values):
+        """Values of the searched samples, in the order in which these were given, from rows."""
+        return self.samples_of(values)[self.as_given_columns]
 
     @property
     def searched_links(self):
@@ -169,10 +233,12 @@ class SearchProblem:
         """
         offsets = np.zeros(multipliers.shape[1])
         if self.kernel.is_linear:
-            coef = normals_of(self.rows, multipliers)
-            return Boundaries.one_vs_rest(coef, -coef @ mean_of(self.rows))
-        if self.drawn is None:
+            coef = normals_of(self.rows, multipliers, self.row_weight)
+            return Boundaries.one_vs_rest(coef, -coef @ mean_of(self.rows, self.row_weight))
+        if not self.is_sampled:
             feature_map = self.kernel.at(self.rows)
+            if self.kernel.is_precomputed:
+                feature_map = replace(feature_map, landmarks=self.sample_indices)
             return replace(Boundaries.one_vs_rest(multipliers.T, offsets), feature_map=feature_map)
         low_rank = self.kernel.low_rank_map(self.rows, max_rank=self.n_components).checked()
         weights = weights_of(np.asarray(low_rank(self.rows), dtype=np.float64))
@@ -187,10 +253,16 @@ class SearchProblem:
         if self.links is None:
             columns = to_numpy(scores)
             columns = np.column_stack([-columns, columns]) if scores.ndim == 1 else columns
-            found = balanced_offsets(columns, min_size=least, max_size=most)
+            found = balanced_offsets(columns, self.sample_weight, min_size=least, max_size=most)
             offsets = without_ties(columns, found.offsets)
         else:
-            found = linked_labels(scores, self.links, min_size=least, max_size=most)
+            found = linked_labels(
+                scores,
+                self.links,
+                min_size=least,
+                max_size=most,
+                sample_weight=self.sample_weight,
+            )
             offsets = found.offsets
         if scores.ndim == 1:
             offsets = np.array([offsets[1] - offsets[0]]) / 2
@@ -200,7 +272,7 @@ class SearchProblem:
         else:
             shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
             labels = decoded(scores + shift)
-        return boundaries, Labelling(labels, boundaries.n_clusters)
+        return boundaries, Labelling(labels, boundaries.n_clusters, self.sample_weight)
 
     def _scores(self, boundaries):
         """Scores of all samples, computed even if these are a dask array.
@@ -212,7 +284,7 @@ class SearchProblem:
             scores = map_rows(boundaries.scores, distinct, width=boundaries.width)
             return scores[self._distinct.place]
         scores = map_rows(boundaries.scores, self.X, width=boundaries.width)
-        if is_dask(self.X):  # other samples were checked at the door
+        if is_lazy(self.X):  # other samples were checked at the door
             assert_all_finite(scores, input_name="X times the classifiers' weights")
         return scores
 
@@ -227,4 +299,4 @@ class SearchProblem:
     @property
     def keeps_labels(self):
         """Whether labels are not made anew: links bind, or a pass would double the time."""
-        return self.drawn is not None or self.links is not None
+        return self.is_sampled or self.links is not None

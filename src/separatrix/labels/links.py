@@ -5,6 +5,9 @@ samples, so that no link is ever violated. With two clusters a cannot-link binds
 must-link: a component is a set of samples with signs relative to its first one, and has two
 labellings. With more clusters a component is a set of must-linked samples, and cannot-links are
 the edges of a graph of components, neighbours in which get different labels.
+
+Known labels bind samples in the same way, and fix the number of their cluster besides: a component
+that holds a sample of a known label has that label.
 """
 
 from dataclasses import dataclass
@@ -13,11 +16,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from separatrix._sklearn import check_sample_weight, is_dask, to_numpy
+from separatrix._sklearn import check_sample_weight, is_lazy, to_numpy
 from separatrix.labels.sizes import ROUNDING, balanced_offsets
+from separatrix.result import Labelling, renumbered
 
 # Samples of a contradiction or of a refused group that an error names.
 MAX_NAMED = 20
@@ -26,6 +31,10 @@ COLORING_BUDGET = 1_000_000_000
 GROUP_BUDGET = 2_000_000
 # Entries of the table that finds balanced signs exactly.
 TABLE_BUDGET = 20_000_000
+# Share of all weight that samples of known labels get in a machine's loss, and the most that the
+# weight of one is multiplied by.
+TAUGHT_SHARE = 0.5
+MOST_TAUGHT = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +51,8 @@ class Links:
         Component of each sample, numbered by first appearance, and first sample of each.
     sign : ndarray of int8 of shape (n_samples,)
         With two clusters, -1 for samples apart from the first of their component; otherwise 1.
+    known : ndarray of shape (n_components,)
+        Known label of each component, for two clusters that of its first sample; -1 if unknown.
     conflicts, coloring : ndarray of shape (n_conflicts, 2) and (n_components,)
         Components that have to differ, unless there are two clusters, and labels that do.
     """
@@ -53,6 +64,7 @@ class Links:
     component: np.ndarray
     sign: np.ndarray
     representatives: np.ndarray
+    known: np.ndarray
     conflicts: np.ndarray
     coloring: np.ndarray
 
@@ -68,8 +80,8 @@ class Links:
             Samples that belong together, and samples to keep apart: index pairs of shape
             (n_pairs, 2), or one id per sample, all samples of equal ids linked, -1 for none.
         known_labels : array-like of int of shape (n_samples,), default=None
-            Labels from 0 to `n_clusters` - 1, -1 where unknown. They link samples to each other;
-            clusters may still be numbered differently.
+            Labels from 0 to `n_clusters` - 1, -1 where unknown. They link samples to each other
+            and are the numbers of their clusters.
         """
         given = _given(n_samples, n_clusters, must_link, cannot_link, known_labels)
         pairs, apart = _pairs_of(np.concatenate([keys for _, keys in given]), n_samples)
@@ -87,7 +99,9 @@ class Links:
         sign = np.where(side == side[first][component], 1, -1).astype(np.int8)
         edges = component[pairs[apart & (n_clusters != 2)]]
         conflicts, _ = _pairs_of(_keys(edges, len(first), True), len(first))
-        parts = (component, sign, first, conflicts, np.zeros(len(first), dtype=np.intp))
+        known = _known_components(known_labels, component, sign, len(first))
+        coloring = np.maximum(known, 0)
+        parts = (component, sign, first, known, conflicts, coloring)
         links = cls(n_samples, n_clusters, pairs, apart, *parts)
         links.coloring[links._graph[0]] = _coloring(links)
         return links
@@ -99,8 +113,88 @@ class Links:
 
     @property
     def is_empty(self):
-        """Whether nothing is linked."""
-        return len(self.pairs) == 0
+        """Whether nothing is linked, and no label known."""
+        return len(self.pairs) == 0 and not self.teaches
+
+    @property
+    def teaches(self):
+        """Whether some labels are known."""
+        return bool((self.known >= 0).any())
+
+    @cached_property
+    def known_labels(self):
+        """Labels of samples as far as known labels and links tell them; -1 for the others."""
+        own = self.known[self.component]
+        if self.n_clusters == 2:
+            own = np.where((self.sign < 0) & (own >= 0), 1 - own, own)
+        return own
+
+    @property
+    def teaches_all(self):
+        """Whether labels of every cluster are known."""
+        return len(np.unique(self.known_labels[self.known_labels >= 0])) == self.n_clusters
+
+    def known_shares(self, sample_weight=None):
+        """Shares of the clusters among the known labels; even ones unless all clusters are known.
+
+        Few labels tell little of the shares, so these keep to even ones as far as chance explains
+        that they differ: by the factor of James and Stein, for twice the variance.
+        """
+        labels, k = self.known_labels, self.n_clusters
+        even = np.full(k, 1 / k)
+        if not self.teaches_all:
+            return even
+        weight = np.ones(len(labels)) if sample_weight is None else to_numpy(sample_weight)
+        known = np.bincount(labels[labels >= 0], weight[labels >= 0], k)
+        shares = known / known.sum()
+        variance, away = 2 * (shares * (1 - shares)).sum() / known.sum(), shares - even
+        factor = 1 - variance / np.square(away).sum() if away.any() else 0.0
+        return even + max(0.0, factor) * away
+
+    def taught(self, sample_weight):
+        """Weights of samples in the loss of a machine, in which those of known labels count more.
+
+        Together they get the share `TAUGHT_SHARE`, unless each would weigh more than
+        `MOST_TAUGHT` times as much as before.
+        """
+        known = self.known_labels >= 0
+        weight = np.ones(len(known)) if sample_weight is None else to_numpy(sample_weight)
+        of_known, of_all = weight[known].sum(), weight.sum()
+        if of_known == 0:
+            return sample_weight
+        even = TAUGHT_SHARE / (1 - TAUGHT_SHARE) * (of_all - of_known) / of_known
+        return np.where(known, np.clip(even, 1, MOST_TAUGHT) * weight, weight)
+
+    @property
+    def arguments(self):
+        """The links as arguments of `of`, and of what takes links in `fit`."""
+        return {
+            "must_link": self.pairs[~self.apart],
+            "cannot_link": self.pairs[self.apart],
+            "known_labels": self.known_labels,
+        }
+
+    def nearest(self, labels):
+        """The labels that differ least from some, by their clusters, and keep all links."""
+        found = linked_labels(np.eye(self.n_clusters)[labels], self).labels
+        return renumbered(found, self.order(Labelling(found, self.n_clusters)))
+
+    def columns(self, scores, weight):
+        """Columns of scores that fit the known labels best, in the order of these."""
+        known = np.flatnonzero(self.known_labels >= 0)
+        totals = np.zeros((self.n_clusters, self.n_clusters))
+        np.add.at(totals, self.known_labels[known], weight[known, None] * scores[known])
+        return linear_sum_assignment(totals, maximize=True)[1]
+
+    def order(self, labelling):
+        """Clusters by number: of known labels these, and of the others the largest first."""
+        labels, known = to_numpy(labelling.labels), self.known_labels
+        order = np.full(self.n_clusters, -1)
+        numbers, rows = np.unique(known, return_index=True)
+        named = numbers >= 0
+        order[numbers[named]] = labels[rows[named]]
+        order[order < 0] = [c for c in labelling.order if c not in order]
+        return order
 
     @cached_property
     def _graph(self):
@@ -142,7 +236,13 @@ class Links:
         apart = sign != sign[star[:, 0]]
         conflicts = first[self.conflicts]
         cannot = np.concatenate([star[apart], conflicts[(conflicts >= 0).all(axis=1)]])
-        return Links.of(len(rows), self.n_clusters, must_link=star[~apart], cannot_link=cannot)
+        return Links.of(
+            len(rows),
+            self.n_clusters,
+            must_link=star[~apart],
+            cannot_link=cannot,
+            known_labels=self.known_labels[rows],
+        )
 
     def totals(self, values):
         """Sum values, one or a row per sample, over components; with two clusters, times signs."""
@@ -156,6 +256,16 @@ class Links:
     def spread(self, component_values):
         """Labels of samples from those of components, which are signs for two clusters."""
         return np.asarray(component_values)[self.component] * self.sign
+
+
+def _known_components(known_labels, component, sign, n_components):
+    """Known label of each component, or rather of its first sample; -1 if unknown."""
+    known = np.full(n_components, -1)
+    if known_labels is not None:
+        labels = np.asarray(known_labels)
+        rows = np.flatnonzero(labels >= 0)
+        known[component[rows]] = np.where(sign[rows] < 0, 1 - labels[rows], labels[rows])
+    return known
 
 
 def _keys(pairs, n_samples, apart):
@@ -322,6 +432,17 @@ def _coloring(links):
             worst = hopeless.argmax()
             raise ValueError(_no_coloring(links, groups[worst], complete[worst]))
         groups, limits = groups[~found], 4 * limits[~found]
+    return _with_known(labels, links.known[nodes], graph[0], links.n_clusters)
+
+
+def _with_known(labels, known, starts, n_clusters):
+    """Labels of groups renumbered so that known labels are kept: each pair of these differs."""
+    for first, last in pairwise(starts):
+        own, given = labels[first:last], known[first:last]
+        numbers = np.full(n_clusters, -1)
+        numbers[own[given >= 0]] = given[given >= 0]
+        numbers[numbers < 0] = np.setdiff1d(np.arange(n_clusters), numbers)
+        labels[first:last] = numbers[own]
     return labels
 
 
@@ -393,12 +514,23 @@ def linked_signs(gains, links, *, balance, sample_weight=None):
 
 
 def _best_signs(gain, links, weight, low, high):
-    """Signs s of the largest s @ gain with low <= s @ net <= high, or nearest to that."""
+    """Signs s of the largest s @ gain with low <= s @ net <= high, or nearest to that.
+
+    Those of known labels are what these say.
+    """
+    signs, net, free = 2 * links.known - 1, links.totals(weight), links.known < 0
+    settled = signs[~free] @ net[~free]
+    signs[free], within = _free_signs(gain[free], net[free], weight, low - settled, high - settled)
+    return signs, within
+
+
+def _free_signs(gain, net, weight, low, high):
+    """The same where no sign is known."""
     from separatrix.labels.link_search import filled
 
     slack, unit = ROUNDING * weight.sum(), weight[weight > 0].min(initial=np.inf)
     unit = 1.0 if (weight == np.rint(weight)).all() else unit  # the nets are multiples of it
-    low, high, net = (low - slack) / unit, (high + slack) / unit, links.totals(weight) / unit
+    low, high, net = (low - slack) / unit, (high + slack) / unit, net / unit
     turn = np.where(net < 0, -1, 1)
     gain, net = turn * gain, np.abs(net)
     net[net <= slack / unit] = 0.0
@@ -412,7 +544,7 @@ def _best_signs(gain, links, weight, low, high):
     if max(map(rank, signs))[0] < 0:
         whole, others = np.rint(net), np.flatnonzero(net > 1.5)
         table = len(others) * (whole[others].sum() + 1)
-        if np.abs(net - whole).max() < 1e-9 and table <= TABLE_BUDGET:
+        if np.abs(net - whole).max(initial=0) < 1e-9 and table <= TABLE_BUDGET:
             signs = [_exact_signs(gain, whole.astype(np.int64), others, low, high)]
         else:
             order = np.flatnonzero(net)
@@ -466,10 +598,11 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
     .. math:: \max_y \sum_i s_i f_{i y_i} \quad \text{subject to} \quad
               \text{min size} \le \sum_{i: y_i = c} s_i \le \text{max size}
 
-    and to the links. Two clusters are a case of signs. With more, `balanced_offsets` of all
-    components shift the scores; those in conflict are labelled by branch and bound; offsets of
-    the free ones fill what is left of the sizes; and free ones are moved, those that lose least
-    first, where equal or few components leave sizes out of bounds.
+    and to the links. Clusters may be numbered in any way: known labels are those of the clusters
+    that they fit best, by `Links.columns`. Two clusters are a case of signs. With more,
+    `balanced_offsets` of all components shift the scores; those in conflict are labelled by branch
+    and bound; offsets of the free ones fill what is left of the sizes; and free ones are moved,
+    those that lose least first, where equal or few components leave sizes out of bounds.
 
     Parameters
     ----------
@@ -478,7 +611,7 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
     links : Links
         Links to keep.
     min_size, max_size : float or array of shape (n_clusters,)
-        Bounds of the summed weights of each cluster.
+        Bounds of the summed weights of each cluster, by the numbers that known labels give it.
     sample_weight : array of shape (n_samples,), default=None
         Nonnegative weights s.
 
@@ -488,8 +621,6 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
         Samples without links go to the cluster of their largest score plus offset, but for the
         few that are moved.
     """
-    from separatrix.labels.link_search import move_into_bounds, search
-
     k, scores = links.n_clusters, to_numpy(scores)
     if k == 2 and scores.ndim == 1:
         scores = np.column_stack([-scores, scores])
@@ -498,6 +629,16 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
     least, most = (np.broadcast_to(to_numpy(s), k).astype(float) for s in (min_size, max_size))
     if not (least <= most).all():
         raise ValueError(f"min_size={min_size} is above max_size={max_size}: pass a smaller one.")
+    columns = links.columns(scores, weight) if links.teaches else np.arange(k)
+    found = _numbered_labels(scores[:, columns], links, weight, least, most)
+    return LinkedLabels(columns[found.labels], found.offsets[np.argsort(columns)], found.within)
+
+
+def _numbered_labels(scores, links, weight, least, most):
+    """The same where clusters are numbered as known labels are."""
+    from separatrix.labels.link_search import move_into_bounds
+
+    k = links.n_clusters
     mass = np.bincount(links.component, weight)
     share = np.where(mass[links.component] > 0, weight, 1.0)  # what has no weight has a score
     totals = links.totals(share[:, None] * scores)
@@ -505,26 +646,45 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
         return _two_clusters(links, totals, weight, least, most)
     mean = totals / links.totals(share)[:, None]
     nodes, *graph = links._graph
-    free = np.setdiff1d(np.arange(links.n_components), nodes)
+    settled = np.union1d(nodes, np.flatnonzero(links.known >= 0))
+    free = np.setdiff1d(np.arange(links.n_components), settled)
     labels, offsets = links.coloring.copy(), np.zeros(k)
     if k > 1:
         offsets = balanced_offsets(mean, mass, min_size=least, max_size=most).offsets
     if len(nodes):
         # 1) what is in conflict; the coloring stays where the search finds nothing
-        shifted, own = mass[nodes, None] * (mean + offsets)[nodes], labels[nodes]
-        ranked, sizes = np.sort(shifted, axis=1), np.diff(graph[0])
-        regret = (ranked[:, -1] - ranked[:, -2]) / (np.ptp(ranked) or 1.0)
-        limits = np.maximum(GROUP_BUDGET // sizes, 2 * sizes)
-        search(shifted, regret, *graph, np.arange(len(sizes)), limits, False, own)
-        labels[nodes] = own
+        shifted = mass[nodes, None] * (mean + offsets)[nodes]
+        labels[nodes] = _without_conflicts(shifted, links.known[nodes], graph, labels[nodes])
+    if len(settled):
         # 2) the rest of the sizes for what is free
-        low, high = (np.maximum(s - np.bincount(own, mass[nodes], k), 0) for s in (least, most))
+        taken = np.bincount(labels[settled], mass[settled], k)
+        low, high = (np.maximum(s - taken, 0) for s in (least, most))
         if len(free):
             offsets = balanced_offsets(mean[free], mass[free], min_size=low, max_size=high).offsets
     labels[free] = np.argmax(mean[free] + offsets, axis=1)
     bounds = least - ROUNDING * mass.sum(), most + ROUNDING * mass.sum()
     within = move_into_bounds(mean, mass, *bounds, free, labels)
     return LinkedLabels(links.spread(labels), offsets, within)
+
+
+def _without_conflicts(scores, known, graph, coloring):
+    """Labels of the largest summed score without conflicts, which known labels take part in.
+
+    They are those of the coloring where the search ends before it finds any.
+    """
+    from separatrix.labels.link_search import search
+
+    # another label than the known one costs more than all scores together
+    cost = 2 * np.abs(scores).sum() + 1.0
+    scores = scores - cost * (
+        (known[:, None] >= 0) & (known[:, None] != np.arange(scores.shape[1]))
+    )
+    ranked, sizes = np.sort(scores, axis=1), np.diff(graph[0])
+    regret = (ranked[:, -1] - ranked[:, -2]) / (np.ptp(ranked) or 1.0)
+    limits = np.maximum(GROUP_BUDGET // sizes, 2 * sizes)
+    labels = coloring.copy()
+    search(scores, regret, *graph, np.arange(len(sizes)), limits, False, labels)
+    return labels if (labels == known)[known >= 0].all() else coloring
 
 
 def _two_clusters(links, totals, weight, least, most):
@@ -546,10 +706,10 @@ def _two_clusters(links, totals, weight, least, most):
 
 def links_of(X, n_clusters, must_link, cannot_link, known_labels):
     """Links between the samples that users gave; None if they bind nothing."""
-    if is_dask(X):
+    if is_lazy(X):
         raise TypeError(
             "must_link, cannot_link and known_labels need samples in memory, got a dask "
-            "array; compute X, or fit a sample of it."
+            "array or blocks that are read; load X, or fit a sample of it."
         )
     links = Links.of(
         X.shape[0],

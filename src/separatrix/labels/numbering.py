@@ -7,7 +7,7 @@ from separatrix._typing import Array, ArrayLike
 from separatrix.data.gate import check_labels, check_length
 from separatrix.result import numbered
 
-__all__ = ["align_labels"]
+__all__ = ["agreeing_order", "align_labels"]
 
 NO_CLUSTER = -1
 
@@ -75,3 +75,22 @@ def _numbers(reference, codes, first_new):
     new = np.flatnonzero(numbers == NO_CLUSTER)
     numbers[new[np.argsort(-sizes[new], kind="stable")]] = first_new + np.arange(len(new))
     return numbers
+
+
+def agreeing_order(earlier, labels, n_clusters):
+    """Order in which clusters agree best with earlier labels: cluster i is then `order[i]`.
+
+    Clusters that share no sample with the number left for them take the free numbers, the largest
+    first.
+    """
+    together = np.zeros((n_clusters, n_clusters), dtype=np.intp)
+    known = earlier < n_clusters
+    np.add.at(together, (labels[known], earlier[known]), 1)
+    clusters, numbers = linear_sum_assignment(together, maximize=True)
+    shared = together[clusters, numbers] > 0
+    order = np.full(n_clusters, NO_CLUSTER)
+    order[numbers[shared]] = clusters[shared]
+    new = clusters[~shared]
+    sizes = np.bincount(labels, minlength=n_clusters)
+    order[order == NO_CLUSTER] = new[np.argsort(-sizes[new], kind="stable")]
+    return order

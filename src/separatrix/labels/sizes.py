@@ -1,6 +1,6 @@
 """Clusters of given sizes: where to cut one score, and how to shift several."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,16 @@ class Sizes:
     most: np.ndarray
 
     @classmethod
-    def of(cls, n_samples, n_clusters, shares, min_size, max_size):
-        """Sizes by the parameters of the estimator, which are checked."""
+    def of(cls, n_samples, n_clusters, shares, min_size, max_size, sample_weight=None):
+        """Sizes by the parameters of the estimator, which are checked.
+
+        With weights of samples sizes are sums of these.
+        """
         bounded = min_size is not None or max_size is not None
+        unit = 1.0
+        if sample_weight is not None:
+            weight = to_numpy(sample_weight)
+            n_samples, unit = float(weight.sum()), unit_of(weight)
         even = np.full(n_clusters, n_samples / n_clusters)
         if not (isinstance(shares, str) and shares == "free"):
             if bounded:
@@ -43,21 +50,25 @@ class Sizes:
                     f"shares={shares!r}; pass one or the other."
                 )
             if isinstance(shares, str):
-                return cls(even, np.floor(even + 1e-9), np.ceil(even - 1e-9))
-            sizes = rounded(n_samples * given_shares(shares, n_clusters))
+                low, high = np.floor(even / unit + 1e-9), np.ceil(even / unit - 1e-9)
+                return cls(even, unit * low, unit * high)
+            sizes = unit * rounded(n_samples / unit * given_shares(shares, n_clusters))
             return cls(sizes, sizes, sizes)
         if not bounded:
-            floor = np.maximum(1, np.floor(FLOOR * even))
+            floor = unit * np.maximum(1, np.floor(FLOOR * even / unit))
             return cls(even, floor, np.full(n_clusters, float(n_samples)))
-        least = 0 if min_size is None else min_size
-        most = n_samples if max_size is None else max_size
-        check_feasible(n_samples, n_clusters, min_size, max_size)
-        return cls(even, np.full(n_clusters, float(least)), np.full(n_clusters, float(most)))
+        least, most = size_bounds(n_samples, n_clusters, min_size, max_size)
+        return cls(even, least.astype(np.float64), most.astype(np.float64))
+
+    def around(self, shares):
+        """The same that aim at other shares of all samples, as near as bounds allow."""
+        targets = np.clip(shares * self.targets.sum(), self.least, self.most)
+        return replace(self, targets=targets * (self.targets.sum() / targets.sum()))
 
     def scaled(self, n_samples):
         """The same for a sample of the samples."""
-        n_all = round(self.targets.sum())
-        if n_samples == n_all:
+        n_all = self.targets.sum()
+        if abs(n_samples - n_all) <= ROUNDING * n_all:
             return self
         ratio = n_samples / n_all
         least = np.floor(ratio * self.least + 1e-9)
@@ -67,6 +78,11 @@ class Sizes:
     def met_by(self, sizes):
         """Whether sizes are within the bounds."""
         return bool(((self.least <= sizes) & (sizes <= self.most)).all())
+
+
+def unit_of(weight):
+    """What weights are multiples of where they are whole, and the least of them otherwise."""
+    return 1.0 if (weight == np.rint(weight)).all() else float(weight[weight > 0].min())
 
 
 def given_shares(shares, n_clusters):
@@ -103,21 +119,65 @@ def check_halves(balance, n_samples):
         )
 
 
-def check_feasible(n_samples, n_clusters, min_size, max_size):
-    """Refuse bounds that no sizes meet."""
-    if min_size is not None and max_size is not None and min_size > max_size:
-        raise ValueError(f"min_size={min_size} must not exceed max_size={max_size}.")
-    if min_size is not None and n_clusters * min_size > n_samples:
+# --- bounds of counted samples ------------------------------------------------------------------
+
+
+def size_bounds(n_samples, n_clusters, min_size, max_size):
+    """Least and most samples of each cluster, whole numbers that some sizes meet, or an error.
+
+    A bound is for all clusters or one for each. Below one it is a share of the samples; None is
+    no bound.
+    """
+    least = _counts("min_size", min_size, n_samples, n_clusters)
+    most = _counts("max_size", max_size, n_samples, n_clusters)
+    for cluster in np.flatnonzero(least > most)[:1]:
+        raise ValueError(
+            f"min_size={min_size} must not exceed max_size={max_size}: of {n_samples} samples a "
+            f"cluster would need {least[cluster]} and have room for {most[cluster]}."
+        )
+    if least.sum() > n_samples:
         raise ValueError(
             f"min_size={min_size} is infeasible: n_clusters={n_clusters} needs "
-            f"{n_clusters * min_size} samples, got {n_samples}."
+            f"{_summed(least)} samples, got {n_samples}."
         )
-    if max_size is not None and n_clusters * max_size < n_samples:
+    if most.sum() < n_samples:
         raise ValueError(
             f"max_size={max_size} is infeasible: n_clusters={n_clusters} has room for "
-            f"{n_clusters * max_size} samples, got {n_samples}."
+            f"{_summed(most)} samples, got {n_samples}."
         )
+    return least, most
 
+
+def _counts(name, bound, n_samples, n_clusters):
+    """A bound as one whole number of samples for each cluster."""
+    if bound is None:
+        return np.full(n_clusters, 0 if name == "min_size" else n_samples)
+    values = check_numbers(bound, name)
+    if values.shape not in ((), (n_clusters,)):
+        raise ValueError(
+            f"{name} has shape {values.shape} but n_clusters={n_clusters}; pass one number, or "
+            "one for each cluster."
+        )
+    is_share = values < 1
+    if not ((values >= 0) & (is_share | (values == np.round(values)))).all():
+        raise ValueError(
+            f"{name}={bound} must be whole numbers of samples, or shares of them below 1."
+        )
+    # shares of whole samples: 0.3 of 10 are 3, whatever the last digit of the product is
+    shares = n_samples * values
+    whole = np.ceil(shares - 1e-9) if name == "min_size" else np.floor(shares + 1e-9)
+    counts = np.where(is_share, whole, np.minimum(values, n_samples + 1.0))
+    return np.broadcast_to(counts.astype(np.int64), n_clusters)
+
+
+def _summed(counts):
+    """A sum with its terms: 3 * 20 = 60, or 10 + 20 + 30 = 60."""
+    if (counts == counts[0]).all():
+        return f"{len(counts)} * {counts[0]} = {counts.sum()}"
+    return f"{' + '.join(map(str, counts))} = {counts.sum()}"
+
+
+# --- cuts and offsets ---------------------------------------------------------------------------
 
 # A band is met up to this rounding of sums of weights.
 ROUNDING = 1e-12

@@ -101,7 +101,7 @@ def _transported(
                 first[c] = 0.0 if sizes[c] > least[c] + slack else np.inf
         else:
             break
-        distance, before = _shortest(cost, first)
+        distance, before = shortest_ways(cost, first)
         target = int(under)
         if is_over:
             target = -1
@@ -132,7 +132,7 @@ def _transported(
             sizes[target] -= amount
             sizes[ahead] += amount
             stale[target] = stale[ahead] = True
-    return _potentials(cost, sizes < most - slack, sizes > least + slack)
+    return potentials_of(cost, sizes < most - slack, sizes > least + slack)
 
 
 @njit
@@ -161,7 +161,7 @@ def _refresh(
 
 
 @njit
-def _shortest(
+def shortest_ways(
     cost,  # IN
     first,  # IN
 ):
@@ -192,7 +192,7 @@ def _shortest(
 
 
 @njit
-def _potentials(
+def potentials_of(
     cost,  # IN
     can_take,  # IN
     can_give,  # IN
@@ -217,7 +217,7 @@ def _potentials(
         for root in range(n_clusters):
             first[:] = np.inf
             first[root] = 0.0
-            distance, _ = _shortest(graph, first)
+            distance, _ = shortest_ways(graph, first)
             if not np.isfinite(distance[:hub]).all():
                 continue
             level = distance[hub] if anchored else distance[:hub].mean()

@@ -7,12 +7,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
 from separatrix.data.distinct import KnownRows
 from separatrix.data.rows import row_slices
+from separatrix.models.scores import probabilities_of
 from separatrix.result import renumbered
 from separatrix.similarity.neighbors import nearest_search
 
@@ -198,17 +199,8 @@ class Extension:
         """Compare rules, all or those named, on halves of the samples and fit the best to all."""
         rows = frame(X)
         halves = np.array_split(rng.permutation(len(rows)), 2)
-        accuracies, held_back = {}, {}
-        for name, rule in RULES.items():
-            if rules is not None and name not in rules:
-                continue
-            scores = np.zeros((len(rows), n_clusters))
-            for own, other in (halves, halves[::-1]):
-                if len(own) and len(other):
-                    scores[own] = rule.of(rows[other], labels[other], n_clusters).scores(rows[own])
-            accuracies[name] = float(np.mean(scores.argmax(axis=1) == labels))
-            held_back[name] = scores
-        best = max(accuracies, key=lambda name: accuracies[name])
+        held_back = held_back_scores(rows, labels, n_clusters, halves, rules)
+        best, accuracies = best_rule(held_back, labels)
         return cls(
             best,
             accuracies,
@@ -242,11 +234,7 @@ class Extension:
 
     def probabilities(self, X):
         """Probabilities of the clusters, as sure as held-back labels were predicted."""
-        scores = self.scores(X)
-        shares = softmax(self.factor * scores, axis=1)
-        # what differs in the last digits alone may be equal now
-        put_first(shares, np.arange(len(shares)), scores.argmax(axis=1))
-        return shares
+        return probabilities_of(self.scores(X), len(self.order), 1 / self.factor)
 
 
 def put_first(values, rows, columns):  # INOUT, IN, IN
@@ -262,12 +250,35 @@ def put_first(values, rows, columns):  # INOUT, IN, IN
     values[rows, columns] = np.nextafter(largest, np.inf)
 
 
-def likeliest_factor(scores, labels):
+def held_back_scores(rows, labels, n_clusters, halves, rules=None):
+    """Scores that each rule, of all or of those named, learns for a half from the other one."""
+    held_back = {}
+    for name, rule in RULES.items():
+        if rules is not None and name not in rules:
+            continue
+        scores = np.zeros((len(rows), n_clusters))
+        for own, other in (halves, halves[::-1]):
+            if len(own) and len(other):
+                scores[own] = rule.of(rows[other], labels[other], n_clusters).scores(rows[own])
+        held_back[name] = scores
+    return held_back
+
+
+def best_rule(held_back, labels):
+    """Name of the rule that predicts most of the labels, and the share that each predicts."""
+    accuracies = {
+        name: float(np.mean(scores.argmax(axis=1) == labels)) for name, scores in held_back.items()
+    }
+    return max(accuracies, key=lambda name: accuracies[name]), accuracies
+
+
+def likeliest_factor(scores, labels, sample_weight=None):
     """Factor by which scores are multiplied so that their softmax is likeliest for the labels."""
     rows = np.arange(len(labels))
 
     def loss(log_factor):
-        return -log_softmax(np.exp(log_factor) * scores, axis=1)[rows, labels].mean()
+        likelihoods = log_softmax(np.exp(log_factor) * scores, axis=1)[rows, labels]
+        return -np.average(likelihoods, weights=sample_weight)
 
     top = np.log(LARGEST_FACTOR)
     return float(np.exp(minimize_scalar(loss, bounds=(-top, top), method="bounded").x))

@@ -100,7 +100,7 @@ class GraphProblem:
         W, roots = self.form.W, self.form.roots
         if W.shape[0] < 2 or self.form.name == "precomputed":
             return W.shape[0] > 1
-        return bool(abs(W).sum() > abs(W.diagonal())[roots == 1].sum())
+        return bool(abs(W).sum() > abs(W.diagonal())[roots <= 1].sum())
 
     def joined(self, splits, n_clusters):
         """The tree of repeated splits, and the labelling that it makes."""

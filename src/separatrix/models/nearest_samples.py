@@ -88,6 +88,20 @@ class NearestSample:
         """Probabilities of clusters: one for that of the nearest sample."""
         return np.eye(self.n_clusters)[self.labels(X)]
 
+    def forgetting(self, X):
+        """The model of the other samples, or all of it if there are none."""
+        places = self.known.match(X)
+        kept = np.setdiff1d(np.arange(len(self.clusters)), places[places >= 0])
+        if len(kept) == 0:
+            return self
+        return replace(
+            self,
+            rows=self.rows[kept],
+            radii=self.radii[kept],
+            clusters=self.clusters[kept],
+            known=self.known.subset(kept),
+        )
+
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
         return replace(self, clusters=renumbered(self.clusters, order))

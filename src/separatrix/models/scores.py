@@ -6,11 +6,13 @@ from contextlib import contextmanager
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import is_dask, to_numpy
+from separatrix._sklearn import is_dask, namespace_of, to_numpy
 from separatrix.data.gate import check_numbers
+from separatrix.result import decoded
 
 __all__ = [
     "checked_labels",
+    "cluster_columns",
     "cluster_numbers",
     "cluster_scores",
     "dense",
@@ -19,7 +21,9 @@ __all__ = [
     "leads",
     "margins_of",
     "predicted",
+    "probabilities_of",
     "score_columns",
+    "score_features",
 ]
 
 
@@ -64,6 +68,43 @@ def score_columns(scores):
             "entries: pass one value, or one for each cluster, per sample."
         )
     return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
+
+
+def cluster_columns(scores, n_clusters):
+    """The same in any array namespace, and one column of zeros for one cluster.
+
+    Two clusters of which one was never split off differ by infinity, here by one.
+    """
+    if scores.ndim == 2:
+        return scores
+    xp, _ = namespace_of(scores)
+    half = 0.5 * xp.where(xp.isinf(scores), xp.sign(scores), scores)
+    return xp.stack([-half, half][:n_clusters], axis=1)
+
+
+def score_features(scores, n_clusters):
+    """Columns of which all are finite: a cluster that was never split off has the lowest."""
+    xp, _ = namespace_of(scores)
+    columns = cluster_columns(scores, n_clusters)
+    missing = xp.isinf(columns)
+    lowest = xp.min(xp.where(missing, np.inf, columns), axis=1, keepdims=True)
+    return xp.where(missing, lowest, columns)
+
+
+def probabilities_of(scores, n_clusters, temperature=1.0):
+    """Softmax of scores over a temperature; the largest is that of `decoded`, even in ties.
+
+    What differs in the last digits alone may be equal after the division.
+    """
+    xp, device = namespace_of(scores)
+    columns = cluster_columns(scores, n_clusters)
+    behind = columns - xp.max(columns, axis=1, keepdims=True)
+    odds = xp.exp(behind / temperature)
+    clusters = xp.arange(n_clusters, dtype=xp.int32, device=device)
+    won = decoded(scores)[:, None] == clusters[None, :]
+    below = 1 - 8 * float(xp.finfo(odds.dtype).eps)
+    odds = xp.where(won, xp.ones_like(odds), xp.where(odds < below, odds, below))
+    return odds / xp.sum(odds, axis=1, keepdims=True)
 
 
 def cluster_scores(estimator, X):

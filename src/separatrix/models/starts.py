@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from separatrix._sklearn import like, one_blas_thread, to_numpy
+from separatrix._sklearn import is_dask, like, namespace_of, one_blas_thread, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.gate import naming
 from separatrix.data.ordering import canonical_order
 from separatrix.data.rows import beside, map_rows, sample_rows, sample_size
+from separatrix.labels.links import linked_labels
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Progress, Status
 from separatrix.similarity.kernels import Kernel, distance_gamma
@@ -30,6 +33,11 @@ from separatrix.similarity.kernels import Kernel, distance_gamma
 LINEAR = Kernel()
 # Rows whose graph of similarities is cut.
 SPECTRAL_ROWS = 2_000
+# Rows of known labels that a machine learns from, how much it may trust them, and the parts of
+# them by which that is chosen.
+KNOWN_ROWS = 5_000
+KNOWN_C = (10.0, 1.0)
+KNOWN_FOLDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +79,59 @@ class SampledProblem:
         return self.X
 
     def labels_of(self, boundaries):
-        """Clusters of all samples."""
+        """Clusters of all samples, lazily for a dask array."""
+        if is_dask(self.X):
+            return boundaries.labels_of_rows(self.X)
         return map_rows(boundaries.labels, self.X, width=boundaries.width)
 
     def completed(self, boundaries):
         """Boundaries for samples as users pass them."""
         return replace(boundaries, feature_map=self.feature_map)
 
+    def rule(self, start):
+        """What labels the samples: a rule, or the labels nearest to it that keep the links."""
+        if self.links is None:
+            return start
+        if not isinstance(start, Boundaries):
+            return self.numbered(start)
+        scores = map_rows(start.scores, self.X, width=start.width)
+        weight = to_numpy(self.sample_weight)
+        labels = linked_labels(scores, self.links, sample_weight=weight).labels
+        return beside(labels.astype(np.int32), self.X)
+
+    def numbered(self, start):
+        """A start, or the labels nearest to it that keep the links and have known numbers."""
+        if self.links is None:
+            return start
+        labels = to_numpy(labels_of_start(start, self, self.links.n_clusters))
+        return beside(self.links.nearest(labels).astype(np.int32), self.X)
+
+    def known_start(self, n_clusters):
+        """Rule that known labels teach, if it tells more of them, held back, than k-means does.
+
+        None where it tells no more, or where the labels of a cluster are all unknown.
+        """
+        if self.links is None:
+            return None
+        known_labels = self.links.known_labels
+        taught = known_start(self.start_space, known_labels, self.sample_weight, n_clusters)
+        if taught is None:
+            return None
+        usual = self.kmeans_start(n_clusters, rng=None, n_init=1)
+        labels = to_numpy(usual.labels(_rows_of(self.start_space, taught.known)))
+        told = contingency_matrix(known_labels[taught.known], labels)
+        return taught.rule if taught.n_right > told[linear_sum_assignment(-told)].sum() else None
+
     def kmeans_start(self, n_clusters, *, rng, n_init):
         """Rule of k-means on the rows; deterministic if `rng` is None."""
         return kmeans_start(self.rows, self.row_weight, n_clusters, rng=rng, n_init=n_init)
+
+
+def taught_weight(links, sample_weight, X):
+    """Weights of samples in the loss of a machine, where links may know some labels."""
+    if links is None or not links.teaches:
+        return sample_weight
+    return beside(links.taught(sample_weight), X)
 
 
 def drawn_rows(X, sample_weight, rng):
@@ -165,7 +216,8 @@ def solve_from_start(
 ):
     """Solve from a start, or from what was found on a sample of the rows where these are many.
 
-    Iterations on the sample cost next to nothing and leave few for all the data.
+    Iterations on the sample cost next to nothing and leave few for all the data. The first start
+    by k-means gives way to known labels.
 
     Parameters
     ----------
@@ -189,6 +241,9 @@ def solve_from_start(
     result : SolverResult
     """
 
+    taught = problem.known_start(n_clusters) if _is_kmeans(init) and restart == 0 else None
+    init = init if taught is None else taught
+
     def find(part):
         if hasattr(init, "labels"):
             return init
@@ -202,22 +257,24 @@ def solve_from_start(
     return solve(problem, find(problem), progress)
 
 
+def _is_kmeans(init):
+    return isinstance(init, str) and init == "k-means"
+
+
 # --- the starts ---------------------------------------------------------------------------------
 
 
-def _principal_direction(X, weights):
-    """Leading principal direction and mean of weighted rows; None if all rows are equal."""
-    mean = np.asarray(weights @ X).ravel() / weights.sum()
+def _principal_direction(X, weights, mean):
+    """Leading principal direction of weighted rows about their mean; None if all are equal."""
     squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
-    distances = squares - 2 * (X @ mean) + mean @ mean
-    farthest = int(np.argmax(np.where(weights > 0, distances, -np.inf)))
+    farthest = int(np.argmax(squares - 2 * (X @ mean)))
     row = X[[farthest]].toarray()[0] if sp.issparse(X) else X[farthest]
     start = np.asarray(row, dtype=np.float64) - mean
     if not np.any(np.abs(start) > 1e-12 * np.abs(mean)):
-        return None, mean
+        return None
     n_features = X.shape[1]
     if n_features == 1:
-        return np.ones(1), mean
+        return np.ones(1)
 
     def product(v):
         v = v.ravel()
@@ -226,41 +283,48 @@ def _principal_direction(X, weights):
 
     operator = LinearOperator((n_features, n_features), matvec=product, dtype=np.float64)
     _, vectors = eigsh(operator, k=1, v0=start / np.linalg.norm(start), tol=1e-6, rng=0)
-    return vectors[:, 0], mean
+    return vectors[:, 0]
+
+
+class _Group:
+    """Rows of positive weight that are still together, with their mean and scatter."""
+
+    def __init__(self, X, weights):
+        self._rows, self._weights = X, weights
+        total = weights.sum()
+        squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
+        self.center = np.asarray(weights @ X).ravel() / total
+        self.scatter = weights @ squares - total * (self.center @ self.center)
+
+    def halves(self):
+        """Rows on both sides of the mean along the principal direction; None if all are equal."""
+        direction = _principal_direction(self._rows, self._weights, self.center)
+        if direction is None:
+            return None
+        places = np.asarray(self._rows @ direction).ravel()
+        upper = places > self.center @ direction
+        if upper.all() or not upper.any():  # the mean is next to one end: halfway to the other
+            upper = places > 0.5 * places.min() + 0.5 * places.max()
+        if not upper.any():
+            return None
+        sides = (np.flatnonzero(side) for side in (~upper, upper))
+        return tuple(_Group(self._rows[side], self._weights[side]) for side in sides)
 
 
 def _principal_split_centers(X, n_clusters, weights):
     """Centres by cutting the widest cluster through its mean, across its principal direction."""
-    labels = np.zeros(X.shape[0], dtype=np.intp)
-    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel()
-
-    def scatter(cluster):
-        inside = weights * (labels == cluster)
-        center = np.asarray(inside @ X).ravel() / inside.sum()
-        return inside @ squares - inside.sum() * (center @ center)
-
-    scatters = [scatter(0)]
-    while len(scatters) < n_clusters:
-        widest = int(np.argmax(scatters))
-        inside = weights * (labels == widest)
-        direction, mean = _principal_direction(X, inside)
-        if direction is None:
+    if not weights.all():
+        (present,) = np.nonzero(weights)
+        X, weights = X[present], weights[present]
+    groups = [_Group(X, weights)]
+    while len(groups) < n_clusters:
+        widest = int(np.argmax([group.scatter for group in groups]))
+        halves = groups[widest].halves()
+        if halves is None:
             break
-        (present,) = np.nonzero(inside)
-        places = np.asarray(X[present] @ direction).ravel()
-        upper = places > mean @ direction
-        if upper.all() or not upper.any():  # the mean is next to one end: halfway to the other
-            upper = places > 0.5 * places.min() + 0.5 * places.max()
-        if not upper.any():
-            break
-        labels[present[upper]] = len(scatters)
-        scatters[widest] = scatter(widest)
-        scatters.append(scatter(len(scatters)))
-    centers = [
-        np.asarray((weights * (labels == c)) @ X).ravel() / (weights * (labels == c)).sum()
-        for c in range(len(scatters))
-    ]
-    return np.array(centers)
+        groups[widest] = halves[0]
+        groups.append(halves[1])
+    return np.array([group.center for group in groups])
 
 
 def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
@@ -313,6 +377,88 @@ def random_start(rows, n_clusters, rng):
     _, first = np.unique(candidates, axis=0, return_index=True)  # equal rows make no boundary
     centers = candidates[np.sort(first)[:n_clusters]].astype(np.float64)
     return Boundaries.nearest(_padded(centers, n_clusters))
+
+
+class _Classified:
+    """Rule of a classifier of labels from 0."""
+
+    def __init__(self, classifier):
+        self._classifier = classifier
+        self.width = len(classifier.classes_)  # values per row that a pass makes
+
+    def labels(self, X):
+        """Labels of the rows of `X`, in its namespace."""
+        return like(self._classifier.predict(to_numpy(X)).astype(np.int32), X)
+
+
+def known_start(X, known_labels, sample_weight, n_clusters):
+    """Support vector machine that learnt known labels.
+
+    The width of its Gaussian kernel is the mean distance of two samples of known labels, and its
+    C the one of two that tells them best in cross-validation. Of more than `KNOWN_ROWS` it learns
+    from about so many, equally spaced in each cluster.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix} of shape (n_samples, n_features)
+        Samples in memory.
+    known_labels : ndarray of shape (n_samples,)
+        Their labels, -1 where unknown.
+    sample_weight : array of shape (n_samples,) or None
+        Nonnegative weights.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    taught : Taught or None
+        None unless there are known labels of each cluster, on samples of positive weight.
+    """
+    from sklearn.svm import SVC  # which few starts need
+
+    weight = None if sample_weight is None else to_numpy(sample_weight)
+    X = X if sp.issparse(X) else to_numpy(X)
+    known = np.flatnonzero((known_labels >= 0) & (True if weight is None else weight > 0))
+    step = max(1, -(-len(known) // KNOWN_ROWS))
+    classes = [known[known_labels[known] == label][::step] for label in range(n_clusters)]
+    if not all(map(len, classes)):
+        return None
+    known = np.concatenate(classes)
+    known = known[canonical_order(X[known])]
+    rows, labels, learnt = X[known], known_labels[known], None if weight is None else weight[known]
+    gamma, folds = distance_gamma(rows, learnt), min(KNOWN_FOLDS, *map(len, classes))
+    machines = [SVC(C=C, gamma=gamma, tol=1e-6) for C in KNOWN_C]
+    n_right = len(known)  # one label of a cluster cannot be held back
+    if folds > 1:
+        counts = [told_right(machine, rows, labels, learnt, folds) for machine in machines]
+        n_right, machines = max(counts), [machines[int(np.argmax(counts))]]
+    return Taught(_Classified(machines[0].fit(rows, labels, learnt)), known, n_right)
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A rule that learnt known labels, which these are, and how many it tells if held back."""
+
+    rule: Any
+    known: np.ndarray
+    n_right: int
+
+
+def _rows_of(X, rows):
+    """Some rows of samples in memory, where they are."""
+    return X[rows] if sp.issparse(X) else namespace_of(X)[0].take(X, like(rows, X), axis=0)
+
+
+def told_right(classifier, rows, labels, weight, n_folds):
+    """Number of held back labels that a classifier tells in cross-validation."""
+    from sklearn.model_selection import StratifiedKFold
+
+    n_right = 0
+    for train, test in StratifiedKFold(n_folds).split(labels[:, None], labels):
+        learnt = None if weight is None else weight[train]
+        classifier.fit(rows[train], labels[train], learnt)
+        n_right += int(np.count_nonzero(classifier.predict(rows[test]) == labels[test]))
+    return n_right
 
 
 class _NearestRow:

@@ -109,8 +109,9 @@ class SelectionCurveDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        if n_clusters is None and score is None and hasattr(estimator, "selection_curve_"):
-            curve, plausible = estimator.selection_curve_, estimator.plausible_n_clusters_
+        curve = getattr(estimator, "selection_curve_", None)  # empty where no clusters were found
+        if n_clusters is None and score is None and curve:
+            plausible = estimator.plausible_n_clusters_
             display = cls(curve, curve.values(), score_name="evidence", plausible=plausible)
             return display.plot(ax, **kwargs)
         with naming("n_clusters"):

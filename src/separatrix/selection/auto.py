@@ -1,39 +1,57 @@
 """The default: candidates of several kinds, and their consensus."""
 
 import warnings
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import DOC_LINK, Interval, StrOptions, fit_context, one_thread
-from separatrix._typing import Array, ArrayLike
+from separatrix._typing import Array, ArrayLike, Weights
 from separatrix.data.frames import Frame
-from separatrix.data.gate import check_samples, computed
+from separatrix.data.gate import check_samples, check_weights, computed, naming
 from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
-from separatrix.estimators.parameters import N_JOBS
+from separatrix.estimators.memberships import (
+    assigned,
+    mean_probability,
+    transformed,
+    within_bounds,
+)
+from separatrix.estimators.parameters import N_JOBS, SIZE_BOUNDS, WARM_START
+from separatrix.estimators.refits import check_columns
+from separatrix.labels.links import linked_labels, links_of
+from separatrix.labels.numbering import agreeing_order
+from separatrix.labels.sizes import size_bounds
 from separatrix.models.extensions import Extension
 from separatrix.result import Labelling, ObservedProgress, Status, renumbered
 from separatrix.selection.candidates import SCORES, Comparison, compared, families_of
 from separatrix.selection.consensus import (
-    agreement_words,
     consensus_labels,
     family_weights,
     vote_shares,
 )
 from separatrix.selection.gaps import chance_gap, gap_between
 from separatrix.selection.number_of_clusters import (
+    DOUBTFUL,
     choice_words,
     plausible_numbers,
     selection_curve,
 )
-from separatrix.selection.pool import default_candidates
+from separatrix.selection.pool import Given, default_candidates
+from separatrix.selection.trust import agreement_with, trust_words
 from separatrix.similarity.geometry import Geometry
+from separatrix.validity.structure import Structure, structure_of_samples
 
 __all__ = ["AutoClustering"]
 
@@ -60,18 +78,26 @@ def one_cluster(n_samples):
 # --- the estimator ------------------------------------------------------------------------------
 
 
-class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class AutoClustering(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
     """Consensus of clusterers of different kinds, weighted by how good each is predicted to be.
 
     Many cheap candidates cluster the samples, sharing neighbours, graphs and trees. How good each
     result is, is predicted without labels, by trees that were grown on synthetic data; the better,
     the more its vote counts. What the votes hold together becomes a cluster. No rule finds the
-    right clusters of all data; `agreement_` says how far to trust these.
+    right clusters of all data: `structure_` says whether there are any, and `agreement_` how far
+    to trust these.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`.
+        Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`. It may
+        choose a single cluster: no clusters were found.
     tier : {"fast", "thorough"}, default="fast"
         Candidates on up to 3,000 samples, in about a second for 1,000; or some more of them on
         up to 10,000.
@@ -83,6 +109,15 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Most clusters that `n_clusters=None` chooses.
     n_jobs : int, default=None
         Number of jobs that run at the same time, as in joblib. Each is a candidate.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Least number of samples of each cluster. A whole number, or a share of the samples where
+        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
+        bounds exactly, as `assign` does, and `predict` is free.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Most samples of each cluster. Given like `min_size`.
+    warm_start : bool, default=False
+        Whether another fit keeps the numbers of the clusters: they agree best with what the
+        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts. None is the seed 0, so that the same data give the same result
         each time.
@@ -92,9 +127,13 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, the largest cluster first. That is the largest among the samples
         that the candidates saw. `predict` of the training data.
+    structure_ : Structure
+        The samples beside tables like them without clusters: what to look at first. Its `p_value`
+        is the share of such tables in which as much is found, `words` says whether there are
+        clusters. With `n_clusters=None` there is one cluster where it finds none.
     agreement_ : float
-        Mean adjusted Rand index of candidates from different families: the number to look at
-        first. It is a sign of structure that methods reproduce, no proof that it is the one you
+        Mean adjusted Rand index of the clusters with those of the candidates that voted, by their
+        votes. It is a sign of structure that methods reproduce, no proof that it is the one you
         look for; nan for one cluster.
     spacing_ : float
         Least distance between clusters in units of the longest step from sample to sample within
@@ -102,7 +141,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         few samples, or along a line, chance makes gaps of up to two or three. It is infinite where
         the samples of a cluster are equal.
     agreement_words_ : str
-        Both in words, chance considered.
+        How far to trust the clusters: structure, agreement and spacing in words, and how many
+        candidates voted.
     confidence_ : ndarray of shape (n_samples,)
         Share of the families' votes that each sample's cluster got. A vote share, no probability.
         Samples that the candidates did not see have the share of those that `boundary_` is as
@@ -121,9 +161,11 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_clusters_ : int
         Number of clusters.
     selection_curve_ : dict of int to float
-        Evidence for each number of clusters, for `n_clusters=None`.
+        Evidence for each number of clusters, for `n_clusters=None`; empty where there is no sign
+        of several.
     plausible_n_clusters_ : list of int
-        Numbers of clusters that are hard to tell from the best, the best first.
+        Numbers of clusters that are hard to tell from the best, the best first. One is among them
+        where structure is in doubt.
     n_clusters_words_ : str
         How sure the choice is, in words.
     sample_indices_ : ndarray of shape (n_seen,)
@@ -158,10 +200,11 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     >>> model.n_clusters_
     3
     >>> model.agreement_words_
-    'strong: methods of different kinds find nearly the same clusters'
+    'strong: the 23 of 26 candidates that voted find nearly the same clusters'
     """
 
     labels_: Array
+    structure_: Structure
     agreement_: float
     spacing_: float
     agreement_words_: str
@@ -179,6 +222,10 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     feature_names_in_: Array
     _doc_link_module, _doc_link_template = "separatrix", DOC_LINK
 
+    transform = transformed
+    score = mean_probability
+    assign = assigned
+
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "tier": [StrOptions({"fast", "thorough"})],
@@ -186,6 +233,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         "max_clusters": [Interval(Integral, 2, None, closed="left")],
         **N_JOBS,
         "random_state": ["random_state"],
+        **SIZE_BOUNDS,
+        **WARM_START,
     }
 
     def __init__(
@@ -196,6 +245,9 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         max_samples=None,
         max_clusters=10,
         n_jobs=None,
+        min_size=None,
+        max_size=None,
+        warm_start=False,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -203,10 +255,22 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.max_samples = max_samples
         self.max_clusters = max_clusters
         self.n_jobs = n_jobs
+        self.min_size = min_size
+        self.max_size = max_size
+        self.warm_start = warm_start
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: Weights = None,
+        *,
+        must_link: ArrayLike = None,
+        cannot_link: ArrayLike = None,
+        known_labels: ArrayLike = None,
+    ) -> Self:
         """Run the candidates and let them vote.
 
         Parameters
@@ -215,6 +279,17 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             Samples.
         y : None
             Ignored.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Nonnegative weights, which the candidates that take weights see. Samples of weight
+            zero are seen by none.
+        must_link : array-like of int, default=None
+            Samples that belong together: pairs of row indices, or one id per sample, equal ids
+            linked and -1 for none, which is the form that cross-validation can slice.
+        cannot_link : array-like of int, default=None
+            Samples to keep apart, in either form.
+        known_labels : array-like of int of shape (n_samples,), default=None
+            Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
+            Candidates that can learn from them do, and those that agree with them have more votes.
 
         Returns
         -------
@@ -222,41 +297,71 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         with kept_on_failure(self):
-            return self._fit(X)
+            return self._fit(X, sample_weight, (must_link, cannot_link, known_labels))
 
-    def _fit(self, X):
+    def _fit(self, X, sample_weight, linked):
         X = self._validate_X(X, reset=True)
+        weight = check_weights(X, sample_weight)
         asked = 2 if self.n_clusters is None else self.n_clusters
+        links = None
+        if any(one is not None for one in linked):  # known labels ask for as many as they name
+            asked = asked if self.n_clusters else max(asked, n_named(linked[2]))
+            links = links_of(X, asked, *linked)
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
-        if min(len(X), most) < asked:
+        present = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+        if min(len(present), most) < asked:
             raise ValueError(
-                f"n_samples={len(X)} and max_samples={most} should be >= n_clusters={asked}; ask "
-                "for fewer clusters or pass more samples."
+                f"n_samples={len(present)} and max_samples={most} should be >= n_clusters="
+                f"{asked}; ask for fewer clusters or pass more samples."
             )
+        if self.n_clusters is not None:
+            size_bounds(len(X), asked, self.min_size, self.max_size)
+        earlier = self._earlier_labels(X)
         rng = random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
         # 1) what the candidates see
-        drawn = np.sort(rng.permutation(len(X))[:most])
+        drawn = present[np.sort(rng.permutation(len(present))[:most])]
         frame = Frame.of(X[drawn])
         geometry = Geometry(frame(X[drawn]))
-        # 2) how many clusters
-        n_clusters, choice = self._chosen_n_clusters(geometry, progress, rng)
+        # 2) whether there are clusters, which changes no later draw, and how many
+        structure = structure_of_samples(X[drawn], self.n_jobs, deepcopy(rng))
+        curve = self._curve(geometry, structure, progress, rng)
+        plausible = plausible_numbers(curve, structure.p_value)
+        n_clusters = self.n_clusters or plausible[0]
+        if links is not None and n_clusters != asked:
+            n_clusters = max(n_clusters, asked)
+            links = links_of(X, n_clusters, *linked)
         # 3) the candidates and their consensus
-        found = self._candidates(geometry, n_clusters, progress, rng)
-        consensus, shares = elected(found, n_clusters, rng)
+        given = Given(
+            None if weight is None else weight[drawn],
+            None if links is None else links.restricted(drawn),
+        )
+        found = self._candidates(geometry, n_clusters, given, progress, rng)
+        consensus, shares = elected(found, n_clusters, rng, given)
         spacing = gap_between(consensus, geometry.tree)
         chance = chance_gap(len(drawn), n_clusters)
+        agreement = agreement_with(consensus, found) if n_clusters > 1 else np.nan
         # 4) all samples
         extended = one_thread(Extension.of)
         boundary = extended(frame, X[drawn], consensus, n_clusters, rng)
         probabilities = boundary.probabilities(X)
         labels = probabilities.argmax(axis=1).astype(np.int32)
-        order = Labelling(labels, n_clusters).order
-        if not np.array_equal(order, np.arange(n_clusters)):  # of all samples the largest is first
+        order = Labelling(labels, n_clusters, weight).order  # of all samples the largest is first
+        if earlier is not None:
+            order = agreeing_order(earlier, labels, n_clusters)
+        if links is not None and links.teaches:  # the consensus has the numbers of known labels
+            order = links.restricted(drawn).order(Labelling(consensus, n_clusters))
+        if not np.array_equal(order, np.arange(n_clusters)):
             boundary, labels = boundary.renumbered(order), renumbered(labels, order)
             probabilities, shares = probabilities[:, order], shares[:, order]
         if len(np.unique(labels)) < n_clusters:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
+        if links is not None:
+            sizes = size_bounds(len(X), n_clusters, self.min_size, self.max_size)
+            bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
+            labels = linked_labels(probabilities, links, **bounds).labels.astype(np.int32)
+        elif not (self.min_size is None and self.max_size is None):
+            labels = within_bounds(boundary.scores(X), self.min_size, self.max_size)
         best_labels = found.labels[found.best_index]
         if len(drawn) < len(X):
             rules = [boundary.rule]
@@ -270,17 +375,29 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             "candidates_": found,
             "best_candidate_": found.best,
             "best_candidate_labels_": best_labels,
-            "agreement_": found.family_agreement,
+            "structure_": structure,
+            "agreement_": agreement,
             "spacing_": spacing,
-            "agreement_words_": agreement_words(
-                found.family_agreement, gap=spacing, chance=chance
+            "agreement_words_": trust_words(
+                agreement, found, structure, gap=spacing, chance=chance
             ),
             "sample_indices_": drawn,
-            **choice,
+            "_n_columns": X.shape[1],
         }
+        if self.n_clusters is None:
+            fitted["selection_curve_"] = curve
+            fitted["plausible_n_clusters_"] = plausible
+            fitted["n_clusters_words_"] = choice_words(plausible, structure)
         set_fitted(self, fitted)
         progress.close()
         return self
+
+    def _earlier_labels(self, X):
+        """What the earlier fit predicts for new samples; None without `warm_start`."""
+        if not self.warm_start or not hasattr(self, "boundary_"):
+            return None
+        check_columns(self, X)
+        return self.boundary_.labels(X)
 
     def _validate_X(self, X, *, reset):
         return check_samples(
@@ -340,21 +457,20 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         X = self._validate_X(X, reset=False)
         return self.boundary_.probabilities(X)
 
-    def _chosen_n_clusters(self, geometry, progress, rng):
-        """The number of clusters asked for, or that of the most evidence with what tells so."""
-        if self.n_clusters is not None:
-            return self.n_clusters, {}
-        curve = selection_curve(
+    @property
+    def _n_features_out(self):
+        """Columns of `transform`."""
+        return self.n_clusters_
+
+    def _curve(self, geometry, structure, progress, rng):
+        """Evidence for each number of clusters, where none is asked for and there may be some."""
+        if self.n_clusters is not None or structure.p_value >= DOUBTFUL[1]:
+            return {}
+        return selection_curve(
             geometry, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)
         )
-        plausible = plausible_numbers(curve)
-        return plausible[0], {
-            "selection_curve_": curve,
-            "plausible_n_clusters_": plausible,
-            "n_clusters_words_": choice_words(plausible),
-        }
 
-    def _candidates(self, geometry, n_clusters, progress, rng):
+    def _candidates(self, geometry, n_clusters, given, progress, rng):
         if n_clusters == 1:
             return one_cluster(geometry.n_samples)
         return compared(
@@ -365,18 +481,26 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             self.n_jobs,
             rng,
             lambda *_: progress.subtask("candidate", 0).close(),
+            given,
         )
 
 
+def n_named(known_labels):
+    """Number of clusters that known labels name; what is no labels is refused elsewhere."""
+    with naming("known_labels"):
+        labels = np.asarray([] if known_labels is None else known_labels)
+    return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
+
+
 @one_thread
-def elected(found, n_clusters, rng):
+def elected(found, n_clusters, rng, given):
     """Labels that candidates elect, the largest cluster first, and their vote shares."""
     used = np.flatnonzero(found.usable)
     if len(used) == 0:  # a poor answer rather than none
         used = np.flatnonzero(~found.failed)
     votes = found.votes[used] if found.votes.any() else np.full(len(used), 1 / len(used))
     labels = consensus_labels(found.labels[used[votes > 0]], votes[votes > 0], n_clusters, rng)
-    labels = renumbered(labels, Labelling(labels, n_clusters).order)
+    labels = given.kept(renumbered(labels, Labelling(labels, n_clusters).order))
     shares = family_weights([found.families[i] for i in used])
     return labels, vote_shares(labels, found.labels[used], shares, n_clusters)
 

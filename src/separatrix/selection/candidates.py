@@ -28,10 +28,11 @@ from separatrix.selection.consensus import (
     vote_weights,
 )
 from separatrix.selection.gaps import chance_gap, gap_between, is_degenerate, lie_apart
-from separatrix.selection.pool import Candidate, default_candidates
+from separatrix.selection.pool import Candidate, Given, default_candidates
 from separatrix.similarity.geometry import Geometry
 from separatrix.validity.features import Measures, labelling_features, sample_features
 from separatrix.validity.learned import learned_validity
+from separatrix.validity.structure import seeded
 
 __all__ = [
     "SCORES",
@@ -43,6 +44,7 @@ __all__ = [
     "run_candidates",
 ]
 
+NOTHING = Given()
 # How the note of a candidate begins that found nothing.
 FAILED = "failed: "
 # Scores that are shown of each candidate, with the features that they are.
@@ -92,13 +94,10 @@ def prepared(estimator, n_clusters, rng):
             if name in clusterer.get_params():
                 clusterer.set_params(**{name: n_clusters})
                 break
-    for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0]):
-        if name.split("__")[-1] == "random_state" and value is None:
-            estimator.set_params(**{name: int(rng.randint(2**31 - 1))})
-    return estimator
+    return seeded(estimator, rng)
 
 
-def _run(number, candidate, X, geometry, n_clusters, seed):
+def _run(number, candidate, X, geometry, n_clusters, seed, given):
     """Number of a candidate, its labels from 0, its seconds, and what went wrong."""
     begin = time.process_time()
     # samples are NumPy's here, whatever they were, and not all candidates know other arrays
@@ -109,7 +108,9 @@ def _run(number, candidate, X, geometry, n_clusters, seed):
         warnings.simplefilter("always")
         try:
             if isinstance(candidate, Candidate):
-                labels = candidate.labels(geometry, n_clusters, np.random.RandomState(seed))
+                learnt = given.arguments if candidate.learns else {}
+                rng = np.random.RandomState(seed)
+                labels = candidate.labels(geometry, n_clusters, rng, **learnt)
             else:
                 labels = candidate.fit_predict(X)
             labels = np.asarray(labels)
@@ -130,7 +131,9 @@ def have_failed(notes):
     return np.array([note.startswith(FAILED) for note in notes])
 
 
-def run_candidates(candidates, X, geometry, *, n_clusters, n_jobs, rng, on_candidate=None):
+def run_candidates(
+    candidates, X, geometry, *, n_clusters, n_jobs, rng, on_candidate=None, given=NOTHING
+):
     """Labels, seconds, notes and clusterers as they ran, with their seeds.
 
     The labels of a candidate that fails are all zero; its note says why. Seeds are drawn
@@ -149,6 +152,7 @@ def run_candidates(candidates, X, geometry, *, n_clusters, n_jobs, rng, on_candi
             geometry if isinstance(one, Candidate) else None,
             n_clusters,
             seeds[number],
+            given,
         )
         for number, one in enumerate(ready)
     ]
@@ -383,16 +387,17 @@ def families_of(candidates):
     return {name: (one.family, one) for name, one in candidates.items()}
 
 
-def compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate=None):
+def compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate=None, given=NOTHING):
     """Comparison of candidates, given as families and clusterers by name.
 
-    Clusterers of other makers see X, those of the pool its geometry.
+    Clusterers of other makers see X, those of the pool its geometry. Those that learn have what
+    is `given` of the samples, and labels of all are moved as little as needed to keep its links.
     """
     run = one_thread(_run_and_score) if len(X) <= ONE_THREAD_ROWS else _run_and_score
-    return run(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate)
+    return run(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate, given)
 
 
-def _run_and_score(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate):
+def _run_and_score(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate, given):
     if any(isinstance(one, Candidate) for _, one in candidates.values()):
         geometry.prepare(n_clusters)
     labels, seconds, notes, estimators = run_candidates(
@@ -403,7 +408,10 @@ def _run_and_score(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidat
         n_jobs=n_jobs,
         rng=rng,
         on_candidate=on_candidate,
+        given=given,
     )
+    confirmed = np.array([given.confirmed(one) for one in labels])
+    labels = np.array([given.kept(one) for one in labels])
     failed = have_failed(notes)
     if failed.all():
         raise ValueError(f"All {len(notes)} candidates failed; the first {notes[0]}")
@@ -411,7 +419,7 @@ def _run_and_score(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidat
     usable = ~failed & ~np.array(degenerate)
     families = [family for family, _ in candidates.values()]
     agreement = agreement_matrix(labels)
-    scores, votes = scores_and_votes(geometry, labels, usable, agreement, families, rng)
+    scores, votes = scores_and_votes(geometry, labels, usable, agreement, families, rng, confirmed)
     return Comparison(
         list(candidates),
         families,
@@ -426,8 +434,11 @@ def _run_and_score(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidat
     )
 
 
-def scores_and_votes(geometry, labels, usable, agreement, families, rng):
-    """Scores of candidates, and their shares in the vote."""
+def scores_and_votes(geometry, labels, usable, agreement, families, rng, confirmed=0.0):
+    """Scores of candidates, and their shares in the vote.
+
+    What known labels confirm of each candidate counts as much as its predicted validity.
+    """
     if geometry.n_samples > MAX_SCORED:
         drawn = np.sort(rng.permutation(geometry.n_samples)[:MAX_SCORED])
         geometry, labels = Geometry(geometry.X[drawn]), labels[:, drawn]
@@ -456,5 +467,6 @@ def scores_and_votes(geometry, labels, usable, agreement, families, rng):
             agreement[np.ix_(voters, voters)],
             [families[i] for i in voters],
         )
-        votes[voters] = vote_weights((among + scores["validity"][voters]) / 2)
+        standing = (among + scores["validity"][voters]) / 2
+        votes[voters] = vote_weights(standing + (confirmed * np.ones(len(labels)))[voters])
     return scores, votes

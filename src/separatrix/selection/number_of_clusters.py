@@ -11,8 +11,9 @@ from separatrix.similarity.geometry import Geometry
 from separatrix.similarity.spanning_trees import joined_labels
 from separatrix.validity.features import Measures, labelling_features, sample_features
 from separatrix.validity.learned import learned_validity
+from separatrix.validity.structure import LEVEL
 
-__all__ = ["choice_words", "plausible_numbers", "selection_curve"]
+__all__ = ["DOUBTFUL", "choice_words", "plausible_numbers", "selection_curve"]
 # Samples that the number of clusters is chosen on.
 CURVE_SAMPLES = 2_000
 # Candidates whose validity counts, the best of each number of clusters.
@@ -24,6 +25,8 @@ AGREEMENT_WEIGHT = 0.5
 COST_OF_CLUSTERS = 0.1
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.02
+# p-values of the test for structure from which on one cluster is plausible, and several are not.
+DOUBTFUL = (0.01, 0.15)
 
 
 # --- the number of clusters ---------------------------------------------------------------------
@@ -91,19 +94,26 @@ def most_isolated(tree, numbers):
     return None
 
 
-def plausible_numbers(curve):
+def plausible_numbers(curve, p_value=0.0):
     """Numbers of clusters whose evidence is near the most, the best first, at most three.
 
-    Of equal evidence the larger number comes first: its clusters can be joined.
+    Of equal evidence the larger number comes first: its clusters can be joined. One cluster is
+    the best where tables without clusters have as much structure, by the p-value of a test, and
+    plausible where that is nearly so.
     """
     ordered = sorted(curve, key=lambda k: (-round(curve[k], 3), -k))
-    return [k for k in ordered[:3] if curve[k] >= max(curve.values()) - PLAUSIBLE]
+    near = [k for k in ordered[:3] if curve[k] >= max(curve.values()) - PLAUSIBLE]
+    if p_value >= LEVEL:
+        return [1, *near[:1]]
+    return [*near[:2], 1] if p_value >= DOUBTFUL[0] else near
 
 
-def choice_words(plausible):
+def choice_words(plausible, structure):
     """How sure the choice of a number of clusters is, in words."""
     best, *others = plausible
     close = "no other number comes near"
     if others:
         close = f"{' and '.join(map(str, others))} can hardly be told from it"
+    if best == 1:
+        return f"1: {structure.words}{f'; {close}' * bool(others)}."
     return f"{best}: {close}. A guess: on data with known classes it is often wrong."

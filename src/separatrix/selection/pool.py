@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import separatrix
 from separatrix.similarity.spanning_trees import cut_labels, joined_labels
 
-__all__ = ["CURVE_CANDIDATES", "Candidate", "default_candidates"]
+__all__ = ["CURVE_CANDIDATES", "Candidate", "Given", "default_candidates"]
 
 # Clusters up to which candidates need not save time.
 FEW_CLUSTERS = 5
@@ -33,10 +35,48 @@ class Candidate:
         Methods of one kind, which may agree because they err alike.
     labels : callable
         Labels from a Geometry, a number of clusters and a RandomState.
+    learns : bool
+        Whether it takes weights of samples, links and known labels besides, by name.
     """
 
     family: str
     labels: Callable
+    learns: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """What users know of the samples.
+
+    Parameters
+    ----------
+    sample_weight : ndarray of shape (n_samples,) or None
+        Weights.
+    links : Links or None
+        Links and known labels.
+    """
+
+    sample_weight: Any = None
+    links: Any = None
+
+    @property
+    def arguments(self):
+        """The same as arguments of `fit`."""
+        links = {} if self.links is None else self.links.arguments
+        return {"sample_weight": self.sample_weight, **links}
+
+    def kept(self, labels):
+        """Labels that keep the links, the nearest to those of a candidate; not of too many."""
+        if self.links is None or labels.max() >= self.links.n_clusters:
+            return labels
+        return self.links.nearest(labels).astype(np.int32)
+
+    def confirmed(self, labels):
+        """How far labels agree with the known ones: their adjusted Rand index, zero without."""
+        known = None if self.links is None else self.links.known_labels
+        if known is None or (known >= 0).sum() < 2:
+            return 0.0
+        return float(adjusted_rand_score(known[known >= 0], labels[known >= 0]))
 
 
 def default_candidates(tier="fast"):
@@ -46,8 +86,8 @@ def default_candidates(tier="fast"):
     """
     ranks = partial(mixture, rows="normal_scores")
     fast = {
-        "k-means": Candidate("means", k_means),
-        "LDA-k-means": Candidate("means", lda_k_means),
+        "k-means": Candidate("means", k_means, learns=True),
+        "LDA-k-means": Candidate("means", lda_k_means, learns=True),
         "mixture": Candidate("mixture", mixture),
         "smooth mixture": Candidate("mixture", partial(mixture, ridge=0.1)),
         "diagonal mixture": Candidate("mixture", partial(mixture, covariance_type="diag")),
@@ -70,12 +110,12 @@ def default_candidates(tier="fast"):
         "spectral chains": Candidate("embedding", spectral_chains),
         "spectral tree cut": Candidate("embedding", spectral_tree_cut),
         "volume": Candidate("volume", volume),
-        "separation": Candidate("separation", separation),
-        "information": Candidate("information", information),
+        "separation": Candidate("separation", separation, learns=True),
+        "information": Candidate("information", information, learns=True),
     }
     if tier == "fast":
         return fast
-    return fast | {"least squares": Candidate("least squares", least_squares)}
+    return fast | {"least squares": Candidate("least squares", least_squares, learns=True)}
 
 
 # Cheap candidates of different kinds that the number of clusters is chosen by.
@@ -101,12 +141,14 @@ def n_starts(n_clusters):
     return 5 if n_clusters <= FEW_CLUSTERS else 2
 
 
-def k_means(geometry, n_clusters, rng):
-    return KMeans(n_clusters, n_init=10, random_state=rng).fit_predict(geometry.X)
+def k_means(geometry, n_clusters, rng, sample_weight=None, **links):
+    model = KMeans(n_clusters, n_init=10, random_state=rng)
+    return model.fit_predict(geometry.X, sample_weight=sample_weight)
 
 
-def lda_k_means(geometry, n_clusters, rng):
-    return separatrix.LDAKMeans(n_clusters, random_state=rng).fit_predict(geometry.X)
+def lda_k_means(geometry, n_clusters, rng, **given):
+    model = separatrix.LDAKMeans(n_clusters, random_state=rng)
+    return model.fit(geometry.X, **given).predict(geometry.X)
 
 
 def mixture(geometry, n_clusters, rng, *, rows="X", covariance_type="full", ridge=0.01):
@@ -187,20 +229,20 @@ def volume(geometry, n_clusters, rng):
     return model.fit_predict(geometry.graph)
 
 
-def least_squares(geometry, n_clusters, rng):
+def least_squares(geometry, n_clusters, rng, **given):
     model = separatrix.RegularizedLeastSquaresClustering(
         n_clusters, n_init=n_starts(n_clusters), random_state=rng
     )
-    return model.fit_predict(geometry.X)
+    return model.fit(geometry.X, **given).predict(geometry.X)
 
 
-def separation(geometry, n_clusters, rng):
+def separation(geometry, n_clusters, rng, **given):
     # for many clusters a boundary for each pair is too dear
     multiway = "pairwise" if n_clusters <= FEW_CLUSTERS else "one-vs-rest"
     model = separatrix.MaximinSeparationClustering(n_clusters, multiway=multiway, random_state=rng)
-    return model.fit_predict(geometry.X)
+    return model.fit(geometry.X, **given).predict(geometry.X)
 
 
-def information(geometry, n_clusters, rng):
+def information(geometry, n_clusters, rng, **given):
     model = separatrix.InformationMaximizationClustering(n_clusters, random_state=rng)
-    return model.fit_predict(geometry.X)
+    return model.fit(geometry.X, **given).predict(geometry.X)

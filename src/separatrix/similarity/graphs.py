@@ -1,6 +1,7 @@
 """Similarity graphs of samples, found or given, and their Laplacians."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from sklearn.preprocessing import normalize
 from separatrix.data.distinct import DistinctRows, KnownRows, row_hashes
 from separatrix.data.ordering import canonical_order
 from separatrix.data.rows import check_fits_memory
+from separatrix.similarity.forest import ApproximateSearch
 from separatrix.similarity.kernels import check_symmetric
 from separatrix.similarity.neighbors import (
-    ApproximateSearch,
     ExactSearch,
     distance_blocks,
     last_distances,
@@ -27,7 +28,9 @@ from separatrix.similarity.neighbors import (
 
 AFFINITIES = ("rbf", "cosine", "local")
 GRAPHS = ("full", "union", "mutual")
-SEARCHES = ("exact", "approximate")
+SEARCHES = ("auto", "exact", "approximate")
+# What neighbors="auto" searches approximately: more samples, of more features, than these.
+MANY_SAMPLES, MANY_FEATURES = 10_000, 6
 
 
 def joined_pairs(neighbors, graph):
@@ -176,8 +179,8 @@ class SimilarityGraph:
     known : KnownRows
         The training samples as they were given.
     counts : ndarray of shape (n_nodes,) or None
-        Numbers of equal samples, if these are one node; all that is said of samples above is then
-        said of one of each. None if every sample is a node.
+        Numbers, or weights, of equal samples, if these are one node; all that is said of samples
+        above is then said of one of each. None if every sample is a node.
     place : ndarray of int of shape (n_samples,) or None
         The node of each training sample.
     """
@@ -263,9 +266,8 @@ class SimilarityGraph:
         return found
 
     def _neighbors_of(self, rows):
-        """Training samples nearest to new rows; -1 where none was found."""
-        found = self.search.nearest(rows, min(self.n_neighbors, len(self.members)))
-        return np.where(found >= 0, self.members[found], -1)
+        """Training samples nearest to new rows."""
+        return self.members[self.search.nearest(rows, min(self.n_neighbors, len(self.members)))]
 
     def _scales_of(self, X, rows, neighbors):
         """Local scales of new samples."""
@@ -277,7 +279,7 @@ class SimilarityGraph:
 
 
 def similarity_graph(
-    X, *, affinity, graph, n_neighbors, gamma=None, neighbors="exact", n_jobs=None
+    X, *, affinity, graph, n_neighbors, gamma=None, neighbors="auto", n_jobs=None, search=None
 ):
     """Graph of the similarities of samples.
 
@@ -303,12 +305,16 @@ def similarity_graph(
         Number of neighbours; all other samples if there are fewer.
     gamma : float, default=None
         Coefficient of "rbf".
-    neighbors : {"exact", "approximate"}, default="exact"
-        How the neighbours of "union" and "mutual" are found: all of them by scikit-learn, or
-        most of them by faiss, which takes many samples of many features and no sparse ones.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        How the neighbours of "union" and "mutual" are found: all of them by scikit-learn
+        ("exact"), or most of them by `ApproximateSearch`, which takes no sparse samples. "auto" is
+        approximate for more than 10,000 dense samples of more than 6 features.
     n_jobs : int, default=None
-        Threads that search a tree, which is how exact neighbours are found in up to 15
-        dimensions. The other searches take the threads that OpenMP gives them.
+        Threads of the approximate search, and of the tree by which exact neighbours are found in
+        up to 15 dimensions. Comparing all pairs takes the threads that OpenMP gives it.
+    search : object, default=None
+        The search of another graph of the same samples and affinity, which remembers what it
+        found.
 
     Returns
     -------
@@ -319,18 +325,21 @@ def similarity_graph(
     if graph == "full":
         check_fits_memory(n_samples, remedy='use graph="union", which is sparse')
         neighbors = "exact"
-
-    def search_in(rows):
-        return ApproximateSearch(rows) if neighbors == "approximate" else ExactSearch(rows, n_jobs)
+    if neighbors == "auto":
+        many = n_samples > MANY_SAMPLES and X.shape[1] > MANY_FEATURES
+        neighbors = "approximate" if many and not sp.issparse(X) else "exact"
+    search_in = partial(
+        ApproximateSearch if neighbors == "approximate" else ExactSearch, n_jobs=n_jobs
+    )
 
     similarity = Similarity.fitting(X, affinity, gamma)
     rows = similarity.rows(X)
     members = canonical_order(X)  # which settles who is nearer of two as near
     if affinity == "cosine":  # zero samples are similar to none, but not far from the unit sphere
         members = members[squared_norms(rows)[members] > 0]
-    search = found = sigma = None
+    found = sigma = None
     if len(members) > 0 and (graph != "full" or affinity == "local"):
-        search = search_in(rows[members])
+        search = search_in(rows[members]) if search is None else search
         found = others_in(search, members, n_samples, n_neighbors)
     if affinity == "local":
         sigma = local_scales(rows, search_in, found)
@@ -349,8 +358,8 @@ def similarity_graph(
     )
 
 
-def distinct_graph(X, **choices):
-    """Graph of the similarities of samples, in which equal ones are one node.
+def distinct_graph(X, sample_weight=None, **choices):
+    """Graph of the similarities of samples, in which equal ones are one node of their weight.
 
     Neighbours are distinct samples, and equal ones have the same. Otherwise those of many copies
     would be copies alone, and some would have other neighbours than others.
@@ -359,6 +368,8 @@ def distinct_graph(X, **choices):
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
         Samples.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        Positive weights. A weight of two is two equal samples.
     **choices
         As for `similarity_graph`.
 
@@ -369,13 +380,15 @@ def distinct_graph(X, **choices):
         sample is to itself in a sparse graph.
     """
     distinct = DistinctRows.of(X)
-    if distinct.are_all:
+    if distinct.are_all and sample_weight is None:
         return similarity_graph(X, **choices)
     found, counts = similarity_graph(X[distinct.first], **choices), distinct.counts
+    if sample_weight is not None:
+        counts = np.bincount(distinct.place, sample_weight)
     W = found.W
     if sp.issparse(W):
         copies = np.zeros(len(counts))
-        copies[found.members] = (counts * (counts - 1))[found.members]
+        copies[found.members] = np.maximum(counts * (counts - 1), 0)[found.members]
         scale = sp.diags_array(counts.astype(np.float64))
         W = (scale @ W @ scale + sp.diags_array(copies)).tocsr()
         W.eliminate_zeros()
@@ -497,6 +510,7 @@ class GivenGraph:
     counts: Any = None
     place: Any = None
     has_samples = False
+    search = None
     gamma = np.nan
 
     @classmethod
@@ -548,7 +562,7 @@ LAPLACIANS = ("unnormalized", "symmetric", "random-walk")
 def n_isolated(W, counts=None):
     """Number of samples that are similar to no other, not even to a copy; not all of them."""
     counts = np.ones(W.shape[0], dtype=np.int64) if counts is None else counts
-    sums = np.asarray(W.sum(axis=1)).ravel() - np.where(counts == 1, W.diagonal(), 0.0)
+    sums = np.asarray(W.sum(axis=1)).ravel() - np.where(counts <= 1, W.diagonal(), 0.0)
     isolated = int(counts[sums <= 0].sum())
     if isolated == counts.sum():
         raise ValueError(

@@ -11,13 +11,15 @@ from sklearn import config_context
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from sklearn.utils.extmath import row_norms
 
-from separatrix._sklearn import is_dask, like, namespace_of, one_blas_thread, to_numpy
+from separatrix._sklearn import is_lazy, like, namespace_of, one_blas_thread, to_numpy
 from separatrix.data.rows import check_fits_memory, dense_blocks, features_of, sample_rows
 
 # Rows whose distances to each other tell a typical one.
 DISTANCE_ROWS = 2_000
-# Rows that the features of a kernel are spanned by are chosen from so many at most.
-LANDMARK_ROWS = 20_000
+# Rows that the features of a kernel are spanned by are chosen from so many, or from so many times
+# the features.
+LANDMARK_ROWS = 3_000
+LANDMARK_ROWS_PER_FEATURE = 10
 # Values whose squares single precision still holds.
 LARGEST_SINGLE = 1e18
 # Negative eigenvalues, as a share of the largest diagonal entry, that rounding may explain.
@@ -132,7 +134,7 @@ class Kernel:
                 "kernel='precomputed' needs X to be the square matrix of kernel values between "
                 f"the samples, got shape {X.shape}; pass kernel='linear' for a feature matrix."
             )
-        if sp.issparse(X) or is_dask(X):
+        if sp.issparse(X) or is_lazy(X):
             raise TypeError("kernel='precomputed' needs a dense array; convert X first.")
         check_symmetric(to_numpy(X), parameter="kernel")
 
@@ -158,17 +160,17 @@ class Kernel:
             )
         return values
 
-    def matrix(self, rows, *, remedy):
+    def matrix(self, rows, weights=None, *, remedy):
         """Kernel matrix of NumPy or sparse rows, which must fit into memory and be a kernel's.
 
-        For the linear kernel rows are centred, since boundaries without offset pass through the
-        origin. `remedy` says what to do where memory is short.
+        For the linear kernel rows are centred, by their weights, since boundaries without offset
+        pass through the origin. `remedy` says what to do where memory is short.
         """
         check_fits_memory(rows.shape[0], remedy=remedy)
         if self.is_precomputed:
             K = rows
         elif self.is_linear:
-            K = centred_kernel(rows)
+            K = centred_kernel(rows, weights)
         else:
             origin = self.origin_of(rows)
             rows = rows - origin if np.ndim(origin) else rows
@@ -264,7 +266,7 @@ class Kernel:
         """Features of all samples, with the kernel resolved and the map that makes them.
 
         X itself, and no map, for the linear kernel. Otherwise at most `n_components` features,
-        spanned by some of at most 20,000 samples.
+        spanned by some of 3,000 samples, or of ten times as many as features.
 
         Returns
         -------
@@ -281,7 +283,8 @@ class Kernel:
         if self.is_precomputed:
             kernel, rows = self, to_numpy(X)
         else:
-            rows, weights = sample_rows(X, sample_weight, size=LANDMARK_ROWS, rng=rng)
+            size = max(LANDMARK_ROWS, LANDMARK_ROWS_PER_FEATURE * n_components)
+            rows, weights = sample_rows(X, sample_weight, size=size, rng=rng)
             kernel = self.resolved(rows, weights)
         feature_map = kernel.low_rank_map(rows, max_rank=n_components).checked()
         return features_of(X, feature_map), kernel, feature_map
@@ -501,7 +504,8 @@ def constant_to_kernel():
     return ValueError(
         "X is constant to the kernel: its samples do not differ beyond rounding in the kernel's "
         "space, so no boundary can separate clusters. Check that X holds the features; if they "
-        "differ little, scale them up or use a larger gamma."
+        "differ little, scale them up or use a larger gamma. To kernel='cosine' samples of one "
+        "direction are equal, so a single positive feature is constant: use another kernel."
     )
 
 
@@ -526,28 +530,30 @@ def _is_definite(K, lift):
     return True
 
 
-def double_centred(K):
+def double_centred(K, weights=None):
     """Inner products of samples less their mean, from those of samples: rows that sum to zero."""
-    means = K.mean(axis=1)
-    return K - means[:, None] - means + means.mean()
+    means = np.average(K, axis=1, weights=weights)
+    return K - means[:, None] - means + np.average(means, weights=weights)
 
 
-def mean_of(rows):
+def mean_of(rows, weights=None):
     """Mean of dense or sparse rows."""
-    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    if weights is None:
+        return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    return np.asarray(weights @ rows).ravel() / weights.sum()
 
 
-def centred_kernel(rows):
+def centred_kernel(rows, weights=None):
     """Inner products of rows less their mean, which sparse rows are not made dense for."""
     if not sp.issparse(rows):
-        rows = rows - mean_of(rows)
+        rows = rows - mean_of(rows, weights)
         return rows @ rows.T
-    return double_centred((rows @ rows.T).toarray())
+    return double_centred((rows @ rows.T).toarray(), weights)
 
 
-def normals_of(rows, multipliers):
+def normals_of(rows, multipliers, weights=None):
     """Weights of features from multipliers of the rows less their mean; one row each."""
-    mean = mean_of(rows)
+    mean = mean_of(rows, weights)
     if sp.issparse(rows):
         return np.asarray(rows.T @ multipliers - np.outer(mean, multipliers.sum(axis=0))).T
     return ((rows - mean).T @ multipliers).T

@@ -55,7 +55,7 @@ class Form:
     @cached_property
     def n_samples(self):
         """Number of samples."""
-        return self.n_nodes if self.counts is None else int(self.counts.sum())
+        return self.n_nodes if self.counts is None else self.counts.sum().item()
 
     @cached_property
     def roots(self):
@@ -212,7 +212,7 @@ def form_of(W, name, own, counts=None):
     -------
     form : Form
     """
-    n_samples = W.shape[0] if counts is None else int(counts.sum())
+    n_samples = W.shape[0] if counts is None else counts.sum().item()
     mean_degree = float(degrees(W).sum()) / n_samples
     lift = {
         "normalized": 1 / n_samples,

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    minimum_spanning_tree,
+)
 
 from separatrix._numba import njit
 from separatrix.similarity.graphs import joined_pairs
@@ -93,7 +97,8 @@ def spanning_tree(X, cores=None):
     """
     cores = np.zeros(len(X)) if cores is None else np.asarray(cores, dtype=np.float64)
     columns = np.ascontiguousarray(X.T, dtype=np.float64)
-    nearest, squares = _prim(columns, cores**2)
+    lengths = np.full((2, len(X) - 1), np.inf)
+    nearest, squares = _prim(columns, cores**2, np.arange(1, len(X)), *lengths)
     i, j = nearest[1:], np.arange(1, len(X))
     return _sorted_tree(i, j, np.sqrt(squares[1:]), cores)
 
@@ -110,20 +115,18 @@ def _lengths(i, j, distances, cores):
 
 
 @njit
-def _prim(columns, floors):  # IN, IN
+def _prim(columns, floors, sample, length, square):  # IN, IN, INOUT*3
     """For each sample but the first, the one it is linked to and their squared distance.
 
     A link is at least as long as the larger floor of its ends, and of equally long ones the one
     of the lesser distance counts as shorter. Prim's algorithm with the distances of one sample at
     a time, so that memory stays linear. Samples that are not reached yet stand side by side,
-    features in rows, where the compiler takes several at once.
+    features in rows, where the compiler takes several at once; `length` and `square` are those of
+    their shortest links, infinite at first.
     """
     n_features, n_samples = columns.shape
     waiting = columns[:, 1:].copy()
     floor = floors[1:].copy()
-    sample = np.arange(1, n_samples)
-    length = np.full(n_samples - 1, np.inf)
-    square = np.full(n_samples - 1, np.inf)
     link = np.zeros(n_samples - 1, dtype=np.int64)
     away = np.empty(n_samples - 1)
     nearest = np.zeros(n_samples, dtype=np.int64)
@@ -260,32 +263,15 @@ def cut_labels(tree, n_clusters, *, smallest, sizes=None):
     return _parts(parents, order, cut, sizes)[0]
 
 
-@njit
-def _rooted(ends, n_samples):  # IN, IN
+def _rooted(ends, n_samples):
     """Parent of each sample, with sample 0 as the root, and samples from the root outwards."""
-    degree = np.zeros(n_samples + 1, dtype=np.int64)
-    for i, j in ends:
-        degree[i + 1] += 1
-        degree[j + 1] += 1
-    first = np.cumsum(degree)
-    place = first[:-1].copy()
-    neighbors = np.empty(2 * len(ends), dtype=np.int64)
-    for i, j in ends:
-        neighbors[place[i]] = j
-        neighbors[place[j]] = i
-        place[i] += 1
-        place[j] += 1
-    parents = np.full(n_samples, -1)
-    order = np.zeros(n_samples, dtype=np.int64)
-    n_seen = 1
-    for seen in range(n_samples):
-        sample = order[seen]
-        for at in range(first[sample], first[sample + 1]):
-            if neighbors[at] != parents[sample]:
-                parents[neighbors[at]] = sample
-                order[n_seen] = neighbors[at]
-                n_seen += 1
-    return parents, order
+    degree = np.bincount(ends.ravel(), minlength=n_samples)
+    first = np.append(0, np.cumsum(degree))
+    by_sample = np.argsort(ends.ravel(), kind="stable")
+    neighbors = ends[:, ::-1].ravel()[by_sample]
+    links = sp.csr_array((np.ones(len(neighbors)), neighbors, first), shape=(n_samples, n_samples))
+    order, parents = breadth_first_order(links, 0)
+    return np.maximum(parents, -1).astype(np.int64), order.astype(np.int64)
 
 
 @njit
@@ -349,7 +335,17 @@ def joined_labels(tree, n_clusters, *, unevenness, sizes=None):
     labels : ndarray of int32 of shape (n_samples,)
     """
     sizes = np.ones(tree.n_samples, dtype=np.int64) if sizes is None else sizes.astype(np.int64)
-    labels = _join(tree.ends, sizes, n_clusters, float(unevenness))
+    n_links, total = len(tree.ends), int(sizes.sum())
+    # links not taken, in a chain; place n_links is before the first and behind the last
+    following = np.append(np.arange(1, n_links + 1), 0)
+    previous = np.append(n_links, np.arange(n_links))
+    count = np.bincount(sizes, minlength=total + 1)
+    larger = np.full(total + 1, total + 1)
+    occurring = np.flatnonzero(count[1:]) + 1
+    larger[np.append(0, occurring[:-1])] = occurring
+    joined = np.arange(tree.n_samples)
+    chain = (following, previous)
+    labels = _join(tree.ends, joined, sizes, count, larger, chain, n_clusters, float(unevenness))
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 
 
@@ -382,21 +378,13 @@ def _gini(count, larger, n_clusters, total):  # IN, INOUT, IN, IN
 
 
 @njit
-def _join(ends, sizes, n_clusters, unevenness):  # IN, IN, IN, IN
-    """Cluster of each sample, named by one of its samples."""
-    n_samples, n_links, total = len(sizes), len(ends), sizes.sum()
-    joined, size = np.arange(n_samples), sizes.copy()
-    count = np.bincount(sizes, minlength=total + 1)
-    larger = np.full(total + 1, total + 1)
-    last = 0
-    for s in range(1, total + 1):
-        if count[s] > 0:
-            larger[last] = s
-            last = s
-    # links not taken, in a chain; place n_links is before the first and behind the last
-    following = np.append(np.arange(1, n_links + 1), 0)
-    previous = np.append(np.arange(-1, n_links - 1), n_links - 1)
-    previous[0] = n_links
+def _join(ends, joined, size, count, larger, chain, n_clusters, unevenness):  # IN, INOUT*5, IN*2
+    """Cluster of each sample, named by one of its samples.
+
+    What it starts from is made by NumPy, which need not be compiled.
+    """
+    n_samples, n_links, total = len(joined), len(ends), len(count) - 1
+    following, previous = chain
     smallest, at = 0, 0  # no link before `at` is one of a smallest cluster
     for n_left in range(n_samples, n_clusters, -1):
         # 1) the shortest link, or the shortest of a smallest cluster

@@ -13,21 +13,29 @@ from separatrix._numba import njit
 from separatrix._sklearn import one_blas_thread
 from separatrix.labels.links import Links, linked_labels
 from separatrix.labels.sizes import balanced_offsets
+from separatrix.result import Labelling, renumbered
 
 
-def ridge_weights(Z, *, targets, reg):
-    """Weights of features in ridge regressions on targets."""
-    A = Z.T @ Z
+def ridge_weights(Z, *, targets, reg, weight=None):
+    """Weights of features in ridge regressions on targets, whose squared errors have weights."""
+    weighted = Z if weight is None else weight[:, None] * Z
+    A = weighted.T @ Z
     A[np.diag_indices_from(A)] += reg
-    return cho_solve(cho_factor(A), Z.T @ targets)
+    return cho_solve(cho_factor(A), weighted.T @ targets)
 
 
 @one_blas_thread
-def hat_matrix(K, reg):
-    """Matrix of ridge regression without intercept that turns targets into fitted values.
+def hat_matrix(K, reg, weight=None):
+    r"""Matrix of ridge regression without intercept that turns targets into fitted values.
 
     R = K (K + reg I)^-1, (12) of the paper, here by a Cholesky factor instead of the paper's
-    eigendecomposition.
+    eigendecomposition. With weights W of the squared errors it is
+
+    .. math:: R = W^{1/2} \tilde K (\tilde K + \lambda I)^{-1} W^{1/2}, \qquad
+              \tilde K = W^{1/2} K W^{1/2},
+
+    which turns targets into weights times fitted values. Where a weight is a number of equal
+    samples, it is what the matrix of all of them sums to.
 
     Parameters
     ----------
@@ -35,12 +43,17 @@ def hat_matrix(K, reg):
         Kernel matrix.
     reg : float
         Weight of norms.
+    weight : ndarray of shape (n_samples,), default=None
+        Positive weights.
 
     Returns
     -------
     R : ndarray of shape (n_samples, n_samples)
         Symmetric.
     """
+    if weight is not None:
+        roots = np.sqrt(weight)
+        return roots[:, None] * hat_matrix(roots[:, None] * K * roots, reg) * roots
     largest = np.abs(np.diag(K)).max()
     factor = factor_of(K, reg)
     too_small = ValueError(
@@ -97,13 +110,19 @@ def targets_of(labels, n_clusters):
     return 2.0 * (labels[:, None] == np.arange(n_clusters)) - 1
 
 
-def random_labels(sizes, rng, links=None):
-    """Labels at random, as many of each as its target says, if links allow."""
+def random_labels(sizes, rng, links=None, weight=None):
+    """Labels at random, as many of each as its target says, if links and weights allow."""
     if links is not None:
         scores = rng.standard_normal((links.n_samples, links.n_clusters))
-        least, most = np.floor(sizes.targets), np.ceil(sizes.targets)
-        return linked_labels(scores, links, min_size=least, max_size=most).labels
-    ends = np.round(np.cumsum(sizes.targets)).astype(np.intp)
+        bounds = {"min_size": np.floor(sizes.targets), "max_size": np.ceil(sizes.targets)}
+        labels = linked_labels(scores, links, sample_weight=weight, **bounds).labels
+        return renumbered(labels, links.order(Labelling(labels, links.n_clusters)))
+    ends = np.cumsum(sizes.targets)
+    if weight is not None:
+        order = rng.permutation(len(weight))
+        middle = np.cumsum(weight[order]) - 0.5 * weight[order]
+        return np.searchsorted(ends[:-1], middle, side="right")[np.argsort(order)]
+    ends = np.round(ends).astype(np.intp)
     labels = np.searchsorted(ends, np.arange(ends[-1]), side="right")
     return rng.permutation(labels)
 
@@ -122,18 +141,22 @@ class Flips:
         The criterion, (10) of the paper.
     n_moves : int
         Samples moved.
+    weight : ndarray of shape (n_samples,) or None
+        Weights of the squared errors.
     """
 
     labels: np.ndarray
     sums: np.ndarray
     objective: float
     n_moves: int
+    weight: Any = None
 
     def leave_one_out(self, R):
         """Values that classifiers would give each sample had it been left out."""
+        weight = 1.0 if self.weight is None else self.weight
         targets = targets_of(self.labels, len(self.sums))
-        fitted = 2 * self.sums.T - self.sums.sum(axis=0)[:, None]
-        return targets - (targets - fitted) / (1 - np.diag(R))[:, None]
+        fitted = (2 * self.sums - self.sums.sum(axis=0)) / weight
+        return targets - (targets - fitted.T) / (1 - np.diag(R) / weight)[:, None]
 
     def advantage(self, R, most=np.inf):
         """Mean lead of the own cluster over the next when samples are left out, each up to `most`.
@@ -144,10 +167,11 @@ class Flips:
         rows = np.arange(len(scores))
         own = scores[rows, self.labels]
         scores[rows, self.labels] = -np.inf
-        return float(np.minimum(own - scores.max(axis=1), most).mean())
+        leads = np.minimum(own - scores.max(axis=1), most)
+        return float(np.average(leads, weights=self.weight))
 
 
-def descend_by_flips(R, labels, sizes, *, solver, links=None):
+def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, counted=None):
     r"""Improve labels by moving one sample at a time.
 
     .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
@@ -172,21 +196,29 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None):
         classifiers with offsets label the samples anew as long as that improves: Q is concave in
         the indicators, so the best labels for its tangent are never worse.
     links : Links, default=None
-        Links that `labels` keep. What is linked moves as a whole.
+        Links that `labels` keep. What is linked moves as a whole, and known labels stay if there
+        are some of each cluster, whose numbers they then are.
+    weight : ndarray of shape (n_samples,), default=None
+        Weights of the squared errors, those of the hat matrix.
+    counted : ndarray of shape (n_samples,), default=None
+        How many samples each one counts as in the sizes of clusters.
 
     Returns
     -------
     found : Flips
     """
-    n_clusters = len(sizes.targets)
-    nodes = Nodes.of(R, links)
-    bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    n_clusters, of_all = len(sizes.targets), float(len(R) if weight is None else weight.sum())
+    counted = np.ones(len(R)) if counted is None else counted
+    nodes = Nodes.of(R, links, counted)
+    slack = ROUNDING * counted.sum()
+    bounds = sizes.least - slack, sizes.most + slack
     n_moves = 0
     labels = nodes.of_samples(labels)
     first = True
     while True:
         # 1. Moves of single nodes.
-        sums, counts = sums_of(nodes.R, labels, n_clusters)[0], nodes.counts(labels, n_clusters)
+        sums = sums_of(nodes.R, labels, n_clusters)
+        counts = sizes_of(nodes.to_samples(labels), counted, n_clusters)
         state = State(
             nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds
         )
@@ -202,18 +234,19 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None):
         # 2. Labels of all samples that are best for the tangent, where bounds or links forbid
         # moves.
         found = nodes.to_samples(labels)
-        sums, counts = sums_of(R, found, n_clusters)
+        sums, counts = sums_of(R, found, n_clusters), sizes_of(found, counted, n_clusters)
         own = own_sum(sums, found)
-        if links is None and not ((counts <= bounds[0]) | (counts >= bounds[1])).any():
+        at_bound = (counts <= bounds[0] + 2 * slack) | (counts >= bounds[1] - 2 * slack)
+        if links is None and not at_bound.any():
             break
-        again = tangent_labels(sums, bounds, links)
+        again = tangent_labels(sums, sizes, links, counted)
         if again is None:
             break
-        if own_sum(sums_of(R, again, n_clusters)[0], again) <= own + ROUNDING * len(found):
+        if own_sum(sums_of(R, again, n_clusters), again) <= own + ROUNDING * of_all:
             break
         n_moves += np.count_nonzero(again != found)
         labels = nodes.of_samples(again)
-    return Flips(found, sums, criterion(sums, found), int(n_moves))
+    return Flips(found, sums, criterion(sums, found, of_all), int(n_moves), weight)
 
 
 def shaken(R, labels, sizes, n_shakes=N_SHAKES):
@@ -230,19 +263,19 @@ def shaken(R, labels, sizes, n_shakes=N_SHAKES):
     -------
     found : Flips
     """
-    n_clusters = len(sizes.targets)
-    nodes, labels = Nodes.of(R, None), labels.astype(np.int64)
-    sums, counts = sums_of(R, labels, n_clusters)
-    bounds = sizes.least.astype(np.int64), sizes.most.astype(np.int64)
+    n_clusters, counted = len(sizes.targets), np.ones(len(R))
+    nodes, labels = Nodes.of(R, None, counted), labels.astype(np.int64)
+    sums, counts = sums_of(R, labels, n_clusters), sizes_of(labels, counted, n_clusters)
+    bounds = sizes.least, sizes.most
     state = State(R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds)
     n_moves = _shake(state, sizes.targets, n_shakes)
-    return Flips(labels, sums, criterion(sums, labels), int(n_moves))
+    return Flips(labels, sums, criterion(sums, labels, len(R)), int(n_moves))
 
 
-def criterion(sums, labels):
-    """(10) of the paper."""
+def criterion(sums, labels, weight):
+    """(10) of the paper, for samples of that weight together."""
     n_clusters = len(sums)
-    of_all = n_clusters * len(labels) + (4 - n_clusters) * sums.sum()
+    of_all = n_clusters * weight + (4 - n_clusters) * sums.sum()
     return float(of_all - 4 * own_sum(sums, labels))
 
 
@@ -251,13 +284,17 @@ def own_sum(sums, labels):
     return sums[labels, np.arange(len(labels))].sum()
 
 
-def tangent_labels(sums, bounds, links):
+def tangent_labels(sums, sizes, links, counted):
     """Labels within bounds that have the largest sums, or None if there are none."""
+    scores, bounds = (sums / counted).T, {"min_size": sizes.least, "max_size": sizes.most}
     if links is not None:
-        found = linked_labels(sums.T, links, min_size=bounds[0], max_size=bounds[1])
-        return found.labels if found.within else None
-    found = balanced_offsets(sums.T, min_size=bounds[0], max_size=bounds[1])
-    return (sums.T + found.offsets).argmax(axis=1) if found.within else None
+        found = linked_labels(scores, links, sample_weight=counted, **bounds)
+        if not found.within:
+            return None
+        labels = found.labels
+        return renumbered(labels, links.order(Labelling(labels, links.n_clusters)))
+    found = balanced_offsets(scores, counted, **bounds)
+    return (scores + found.offsets).argmax(axis=1) if found.within else None
 
 
 @dataclass(frozen=True)
@@ -272,7 +309,7 @@ class Nodes:
     R : ndarray of shape (n_nodes, n_nodes)
         The hat matrix summed over nodes.
     size : ndarray of shape (n_nodes,)
-        Samples that a cluster gains with a node.
+        Samples that a cluster gains with a node; infinite if it does not move.
     indptr, indices : ndarray
         Nodes that a node must be kept apart from, in compressed rows.
     links : Links or None
@@ -289,12 +326,11 @@ class Nodes:
     turn: Any = None
 
     @classmethod
-    def of(cls, R, links):
-        """Nodes of all samples."""
+    def of(cls, R, links, counted):
+        """Nodes of all samples, which count as so many each."""
         if links is None:
-            none = np.zeros(0, dtype=np.int64)
-            return cls(R, np.ones(len(R), dtype=np.int64), np.zeros(len(R) + 1, np.int64), none)
-        size = links.totals(np.ones(len(R)))
+            return cls(R, counted, np.zeros(len(R) + 1, np.int64), np.zeros(0, dtype=np.int64))
+        size = links.totals(counted)
         turn = np.where(size < 0, -1, 1)
         summed = turn[:, None] * links.totals(links.totals(R).T) * turn
         pairs = np.concatenate([links.conflicts, links.conflicts[:, ::-1]])
@@ -302,7 +338,7 @@ class Nodes:
         counts = np.bincount(pairs[:, 0], minlength=len(size))
         return cls(
             np.ascontiguousarray(summed),
-            np.abs(size).astype(np.int64),
+            np.where(links.teaches_all & (links.known >= 0), np.inf, np.abs(size)),
             np.append(0, np.cumsum(counts)).astype(np.int64),
             np.ascontiguousarray(pairs[:, 1]).astype(np.int64),
             links,
@@ -324,15 +360,16 @@ class Nodes:
             return self.links.spread(labels)
         return (self.links.spread(self.turn * (2 * labels - 1)) + 1) // 2
 
-    def counts(self, labels, n_clusters):
-        """Samples of each cluster."""
-        return np.bincount(self.to_samples(labels), minlength=n_clusters).astype(np.int64)
-
 
 def sums_of(R, labels, n_clusters):
-    """The hat matrix summed over the samples of each cluster, and how many these are."""
+    """The hat matrix summed over the samples of each cluster."""
     members = (labels == np.arange(n_clusters)[:, None]).astype(np.float64)
-    return np.ascontiguousarray(members @ R), members.sum(axis=1).astype(np.int64)
+    return np.ascontiguousarray(members @ R)
+
+
+def sizes_of(labels, counted, n_clusters):
+    """Sizes of clusters, of samples that count as so many each."""
+    return np.bincount(labels, counted, n_clusters)
 
 
 class State(NamedTuple):
@@ -397,11 +434,11 @@ def _is_free(state, j, d):
 @njit
 def _shake(state, targets, n_shakes):
     """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster."""
-    n_moves = 0
+    n_moves, smallest = 0, state.size[state.size > 0].min()
     for shake in range(n_shakes + 1):
         for d in range(len(state.counts)):
-            n_claimed = int(targets[d] / 2.0**shake + targets[d] - state.counts[d] + 1e-9)
-            while n_claimed > 0:
+            n_claimed = targets[d] / 2.0**shake + targets[d] - state.counts[d] + 1e-9
+            while n_claimed >= smallest:
                 best, chosen = -np.inf, -1
                 for j in range(len(state.labels)):
                     if state.labels[j] != d and 0 < state.size[j] <= n_claimed:
@@ -420,7 +457,7 @@ def _shake(state, targets, n_shakes):
 def _beyond(state, cluster, gained):
     """By how much the size of a cluster would be out of bounds after a gain of samples."""
     count = state.counts[cluster] + gained
-    return max(state.least[cluster] - count, count - state.most[cluster], 0)
+    return max(state.least[cluster] - count, count - state.most[cluster], 0.0)
 
 
 @njit
@@ -497,9 +534,10 @@ def _sweep(state, max_sweeps):
 # --- choosing without labels --------------------------------------------------------------------
 
 
-def stability_times_gap(R, starts, sizes, solver):
+def stability_times_gap(R, starts, sizes, solver, weight=None):
     """How well starts agree, times how clearly samples belong to their clusters when left out."""
-    found = [descend_by_flips(R, start, sizes, solver=solver) for start in starts]
+    weights = {"weight": weight, "counted": weight}
+    found = [descend_by_flips(R, start, sizes, solver=solver, **weights) for start in starts]
     pairs = combinations([run.labels for run in found], 2)
     stability = np.mean([adjusted_rand_score(a, b) for a, b in pairs])
     best = min(found, key=lambda run: run.objective)

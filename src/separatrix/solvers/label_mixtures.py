@@ -24,7 +24,7 @@ References
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.labels.links import Links, linked_labels
+from separatrix.labels.sizes import unit_of
 from separatrix.result import aligned, numbered
 from separatrix.similarity.kernels import double_centred
 from separatrix.solvers.margin_distribution import (
@@ -75,11 +76,14 @@ class Machine:
         Weight of the mean loss, C times the number of samples: the paper's lambda.
     nu, theta : float
         Parameters of the margin distribution; both zero for the squared hinge loss.
+    sample_weight : ndarray of shape (n_samples,) or None
+        Weights of the losses.
     """
 
     strength: float
     nu: float = 0.0
     theta: float = 0.0
+    sample_weight: Any = None
 
     def fit(self, space, y, start=None):
         """Machine of the signs y in a space."""
@@ -94,7 +98,13 @@ class Machine:
 
     def losses(self, y):
         """Losses of margins."""
-        return Losses.of(y, strength=self.strength, nu=self.nu, theta=self.theta)
+        return Losses.of(
+            y,
+            strength=self.strength,
+            nu=self.nu,
+            theta=self.theta,
+            sample_weight=self.sample_weight,
+        )
 
 
 @dataclass(frozen=True)
@@ -107,11 +117,15 @@ class Band:
         The links, which know the number of clusters.
     balance : float
         Largest difference of the sizes of two clusters as a share of all samples. More than two
-        hold (1 - balance) / k to (1 + balance) / k of the samples each, up to one sample.
+        hold (1 - balance) / k to (1 + balance) / k of the samples each, up to one sample. Where
+        labels of each cluster are known, it is the difference from their shares.
+    counted : ndarray of shape (n_samples,) or None
+        How many samples each one counts as.
     """
 
     links: Links
     balance: float
+    counted: Any = None
 
     @property
     def n_clusters(self):
@@ -120,19 +134,39 @@ class Band:
 
     @property
     def sizes(self):
-        """Least and most samples of a cluster."""
-        even = self.links.n_samples / self.n_clusters
-        least, most = (1 - self.balance) * even, (1 + self.balance) * even
-        if self.n_clusters == 2:
+        """Least and most samples of each cluster."""
+        counted = np.ones(self.links.n_samples) if self.counted is None else self.counted
+        unit, k = unit_of(counted), self.n_clusters
+        even = counted.sum() / unit / k
+        shares = k * self.links.known_shares(self.counted)
+        least, most = (shares - self.balance) * even, (shares + self.balance) * even
+        if k == 2:
             low, high = np.ceil(least - 1e-9), np.floor(most + 1e-9)
-            return (low, high) if low <= high else (high, low)
-        return max(np.floor(least + 1e-9), 1.0), np.ceil(most - 1e-9)
+            low, high = np.minimum(low, high), np.maximum(low, high)
+        else:
+            low, high = np.floor(least + 1e-9), np.ceil(most - 1e-9)
+        return unit * np.maximum(low, 1.0), unit * high
+
+    def binding(self, ids):
+        """The labellings of B that keep samples of equal ids together; B has no links of its own.
+
+        Large groups may leave none; then `nearest` is as near to balance as they allow.
+        """
+        links = Links.of(self.links.n_samples, self.n_clusters, must_link=ids)
+        return replace(self, links=links)
 
     def nearest(self, scores):
         """The labelling of B with the largest sum of scores."""
         scores = scores[:, 0] if scores.shape[1] == 1 else scores
         least, most = self.sizes
-        return linked_labels(scores, self.links, min_size=least, max_size=most).labels
+        found = linked_labels(
+            scores, self.links, min_size=least, max_size=most, sample_weight=self.counted
+        )
+        return found.labels
+
+    def steepest(self, slopes):
+        """The labelling of B that is best for slopes, which are those of samples, not of each."""
+        return self.nearest(slopes if self.counted is None else slopes / self.counted[:, None])
 
 
 def signs_of(labels, n_clusters):
@@ -369,13 +403,14 @@ def pool(K, machine, band, rng):
 
     Signs of leading eigenvectors of the centred and of the normalised kernel, for two clusters;
     k-means in the spaces of both; and what each of them becomes when machines and labels are
-    improved in turn, with the kernel's leading eigenvectors in its stead.
+    improved in turn, with the kernel's leading eigenvectors in its stead. Where labels are known,
+    the machine of these alone makes another one.
     """
     n_samples, n_clusters = len(K), band.n_clusters
     n_vectors = min(max(SPECTRAL_STARTS, n_clusters), n_samples - 1)
-    values, vectors = leading_eigenvectors(double_centred(K), n_vectors, rng)
+    values, vectors = leading_eigenvectors(double_centred(K, band.counted), n_vectors, rng)
     embeddings = [vectors * np.sqrt(np.maximum(values, 0.0))]
-    degrees = K.sum(axis=1)
+    degrees = K.sum(axis=1) if band.counted is None else K @ band.counted
     if (degrees > 0).all():
         roots = 1 / np.sqrt(degrees)
         _, cuts = leading_eigenvectors(roots[:, None] * K * roots, n_vectors, rng)
@@ -386,13 +421,24 @@ def pool(K, machine, band, rng):
         for _ in range(KMEANS_STARTS):
             with warnings.catch_warnings():  # fewer distinct places than clusters are no news
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                means = KMeans(n_clusters, n_init=1, random_state=rng).fit(places)
+                means = KMeans(n_clusters, n_init=1, random_state=rng)
+                means.fit(places, sample_weight=band.counted)
             scores.append(-means.transform(places))
+    if band.links.teaches:
+        scores.append(taught_scores(K, machine, band))
     found = Candidates((band.nearest(score) for score in scores), n_clusters)
     values, vectors = leading_eigenvectors(K, min(ROUGH_RANK, n_samples - 1), rng)
     rough = FeatureSpace(vectors * np.sqrt(np.maximum(values, 0.0)))
     found.add([alternate(rough, labels, machine, band)[0] for labels in found.labels])
     return found
+
+
+def taught_scores(K, machine, band):
+    """Scores of the machines that see none but the samples of known labels."""
+    known = band.links.known_labels
+    machine = replace(machine, sample_weight=(known >= 0).astype(np.float64))
+    machines = machine.fit_labels(KernelSpace(K), known, band.n_clusters)
+    return np.column_stack([found.scores for found in machines])
 
 
 def leading_eigenvectors(A, n_vectors, rng):
@@ -469,7 +515,7 @@ def most_violated(K, alpha, scores, band):
         squares[moving], labels[moving] = values[rose], tried[rose]
         if len(moving) == 0:
             break
-        tried = np.array([band.nearest(slope.T) for slope in slopes[:, rose].swapaxes(0, 1)])
+        tried = np.array([band.steepest(slope.T) for slope in slopes[:, rose].swapaxes(0, 1)])
     order = np.argsort(-squares, kind="stable")
     return labels[order], squares[order]
 

@@ -47,7 +47,7 @@ class KMeansProblem(SampledProblem):
     def sampled(self, rng):
         """The problem of the sampled rows alone."""
         total = total_moments(self.rows, self.row_weight, shift=self.shift, diagonal=True)
-        return replace(self, X=self.rows, sample_weight=self.row_weight, total=total)
+        return replace(self, X=self.rows, sample_weight=self.row_weight, total=total, links=None)
 
     def partition(self, n_clusters):
         """A partition of the samples that is yet to be assigned."""
@@ -77,7 +77,7 @@ class KMeansProblem(SampledProblem):
 def update_means(problem, partition):
     """Means of the labels, then labels of the means; return the weight that moved, too."""
     means = problem.means(partition)
-    return partition, means.pairwise, partition.assign(means)
+    return partition, means.pairwise, partition.assign(problem.rule(means))
 
 
 def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=update_means):
@@ -85,7 +85,8 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
 
     .. math:: \min_{y, m} \; \sum_i s_i \|\phi(x_i) - m_{y_i}\|^2
 
-    Both steps lower the objective. An empty cluster has no mean, so the updates end there.
+    Both steps lower the objective; with links the second finds the best labels that keep them. An
+    empty cluster has no mean, so the updates end there.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
         With a `Partition` as its labelling.
     """
     partition = problem.partition(n_clusters)
-    partition.assign(start)
+    partition.assign(problem.rule(start))
     boundaries = start
     iterations = progress.iterations(0 if partition.empty.any() else max_iter)
     for _ in iterations:
@@ -128,6 +129,7 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
         objective=problem.objective(partition),
         history=iterations.history,
         status=Status.DEGENERATE if partition.empty.any() else iterations.status,
+        keeps_labels=problem.links is not None,
     )
 
 

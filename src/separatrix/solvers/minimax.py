@@ -11,8 +11,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
 from separatrix.data.moments import Moments, Partition, Units, finite_moments
-from separatrix.data.rows import beside, map_chunks, map_rows
-from separatrix.labels.links import linked_labels
+from separatrix.data.rows import beside, map_chunks
 from separatrix.models.boundaries import Boundaries, pairwise_code
 from separatrix.models.starts import SampledProblem, drawn_rows, kmeans_start
 from separatrix.similarity.kernels import Kernel
@@ -364,15 +363,6 @@ class MomentProblem(SampledProblem):
             rows = beside(rows, self.X)
             weight = None if weight is None else beside(weight, rows)
         return MomentProblem.of(rows, weight, reg=self.reg, isotropic=self.isotropic, rng=rng)
-
-    def rule(self, boundaries):
-        """What labels the rows: boundaries, or the labels nearest to them that keep the links."""
-        if self.links is None:
-            return boundaries
-        scores = map_rows(boundaries.scores, self.X, width=boundaries.width)
-        weight = to_numpy(self.sample_weight)
-        labels = linked_labels(scores, self.links, sample_weight=weight).labels
-        return beside(labels.astype(np.int32), self.X)
 
     def scale_invariant_start(self, n_clusters, *, rng):
         """Start that does not depend on the units of features; deterministic if `rng` is None."""

@@ -41,10 +41,16 @@ class Dual:
 
     @property
     def ridges(self):
-        """Weights of the squares of zeta and of beta in (3), times two."""
-        m, machine = len(self.K), self.machine
-        ridge = m * (1 - machine.theta) ** 2 / (2 * machine.strength)
+        """Weights of the squares of each zeta and beta in (3), times two."""
+        machine = self.machine
+        ridge = (1 - machine.theta) ** 2 / (2 * machine.strength * self._shares)
         return ridge, ridge / max(machine.nu, LEAST_NU)
+
+    @property
+    def _shares(self):
+        """Shares of the samples in the mean loss."""
+        m, weight = len(self.K), self.machine.sample_weight
+        return np.full(m, 1 / m) if weight is None else weight / weight.sum()
 
     def values(self, zeta, beta):
         """G of each labelling, at multipliers of shape (n_machines, n_samples)."""
@@ -52,20 +58,21 @@ class Dual:
         W = self.signs * (zeta - beta)[:, None]
         squares = 0.5 * np.einsum("mij,mij->i", W @ self.K, W)
         shared = (1 - theta) * zeta.sum() - (1 + theta) * beta.sum()
-        shared -= 0.5 * (ridges[0] * np.sum(zeta**2) + ridges[1] * np.sum(beta**2))
+        shared -= 0.5 * (np.sum(ridges[0] * zeta**2) + np.sum(ridges[1] * beta**2))
         return shared - squares
 
     @property
     def bound(self):
         """A box that holds the solution, the paper's tau: above lambda, zero would be better."""
-        return 2 * self.machine.strength / (np.sqrt(len(self.K)) * (1 - self.machine.theta))
+        largest = np.sqrt(len(self.K)) * self._shares.max()
+        return 2 * self.machine.strength * largest / (1 - self.machine.theta)
 
     def lipschitz(self):
         """Bounds L1 of G and L2 of the norm of its gradient in the box."""
         theta, ridges, tau = self.machine.theta, self.ridges, self.bound
         n_machines, _, m = self.signs.shape
         rows = np.abs(self.K).sum(axis=1)
-        largest = n_machines * tau * (0.5 * tau * rows.sum() + m * (2 + 0.5 * tau * sum(ridges)))
+        largest = n_machines * tau * (0.5 * tau * (rows.sum() + np.sum(ridges)) + 2 * m)
         pulls = [tau * (rows + ridges[0]) + 1 - theta, tau * (rows + ridges[1]) + 1 + theta]
         return largest, float(np.sqrt(n_machines * np.sum(np.square(pulls))))
 
@@ -117,7 +124,7 @@ def practical_steps(dual, n_steps):
     # labellings that symmetry makes equal at first differ later
     spread = max(np.ptp(equal.squares), 1e-2 * equal.squares.max())
     differences = n_labellings * spread / np.sqrt(np.log(n_labellings))
-    curvature = np.linalg.norm(dual.K, 2) + max(dual.ridges)
+    curvature = np.linalg.norm(dual.K, 2) + np.max(dual.ridges)
     few = min(1.0, np.sqrt(FULL_STEPS / n_steps))
     return WEIGHT_PACE * np.sqrt(2 / n_steps) / differences, few / curvature
 
@@ -186,8 +193,8 @@ def _value(
     signs,  # IN
     zeta,  # IN
     beta,  # IN
-    zeta_ridge,
-    beta_ridge,
+    zeta_ridge,  # IN
+    beta_ridge,  # IN
     theta,
 ):
     """G of one labelling."""
@@ -196,7 +203,7 @@ def _value(
         turned = signs[c] * (zeta[c] - beta[c])
         value -= 0.5 * (turned @ (K @ turned))
         value += (1 - theta) * zeta[c].sum() - (1 + theta) * beta[c].sum()
-        value -= 0.5 * (zeta_ridge * (zeta[c] @ zeta[c]) + beta_ridge * (beta[c] @ beta[c]))
+        value -= 0.5 * ((zeta_ridge * zeta[c]) @ zeta[c] + (beta_ridge * beta[c]) @ beta[c])
     return value
 
 
@@ -208,8 +215,8 @@ def _descend(
     chances,  # IN
     weight_step,
     multiplier_step,
-    zeta_ridge,
-    beta_ridge,
+    zeta_ridge,  # IN
+    beta_ridge,  # IN
     theta,
     bound,
     differences,
@@ -240,8 +247,8 @@ def _descend(
         for c in range(n_machines):
             pull = signs[j, c] * (K @ (signs[j, c] * (zeta[c] - beta[c])))
             for s in range(m):
-                up = 1 - theta - pull[s] - zeta_ridge * zeta[c, s]
-                down = pull[s] - 1 - theta - beta_ridge * beta[c, s]
+                up = 1 - theta - pull[s] - zeta_ridge[s] * zeta[c, s]
+                down = pull[s] - 1 - theta - beta_ridge[s] * beta[c, s]
                 zeta[c, s] = min(max(zeta[c, s] + multiplier_step * up, 0.0), bound)
                 beta[c, s] = min(max(beta[c, s] + multiplier_step * down, 0.0), bound)
 

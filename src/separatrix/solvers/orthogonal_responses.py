@@ -4,12 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import qr, svd
 
 from separatrix._sklearn import one_blas_thread
 from separatrix.models.graph_responses import Rotated
 from separatrix.result import SolverResult, Status
-from separatrix.solvers.responses import oriented
+from separatrix.solvers.responses import PROMISING_STARTS, SCREENING_UPDATES, oriented
+
+# Beyond so many products in an update, starts are tried on a part of the nodes first.
+MANY_PRODUCTS = 2**22
+SCREENING_NODES, SCREENING_NODES_PER_CLUSTER = 1_000, 10
 
 
 def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng):
@@ -34,7 +39,8 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
     reg : float
         Weight of smoothness.
     n_random : int
-        Random starts, beside the one by a pivoted QR decomposition.
+        Random starts, beside the one by a pivoted QR decomposition; on a large graph of many
+        clusters the most promising of them.
     max_iter : int
         Most updates from each start.
     tol : float
@@ -49,13 +55,15 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
     result : SolverResult
     """
     low = replace(low, vectors=oriented(low.vectors, low.form.roots))
+    n_vectors = len(low.values)
+    rotations = [random_rotation(n_vectors, n_clusters, rng) for _ in range(n_random)]
+    if low.form.n_nodes * n_vectors * n_clusters > MANY_PRODUCTS:
+        rotations = promising(rotations, low, reg, tol)
+    starts = [pivoted_start(low, n_clusters), *rotations]
     best: Any = None
-    iterations = progress.iterations(n_random + 1)
+    iterations = progress.iterations(len(starts))
     for restart in iterations:
-        start = pivoted_start(low, n_clusters) if restart == 0 else None
-        if start is None:
-            start = random_rotation(len(low.values), n_clusters, rng)
-        run = _rotate(low, start, reg, max_iter, tol)
+        run = _rotate(low, low.form.roots, starts[restart], reg, max_iter, tol)
         if best is None or run[0] < best[0]:
             best = run
         iterations.record(best[0])
@@ -72,24 +80,40 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
     )
 
 
-def _rotate(low, A, reg, max_iter, tol):
-    """Objective and rotation that updates lead to from a start, and whether they settled."""
-    roots, n_samples = low.form.roots, low.form.n_samples
-    weighted = roots[:, None] * low.vectors
+def promising(rotations, low, reg, tol):
+    """The best starts of several after some updates on a part of the nodes.
+
+    The part is spread over the first eigenvector that tells nodes apart, whatever their order.
+    """
+    n_nodes, n_clusters = low.form.n_nodes, rotations[0].shape[1] if rotations else 1
+    n_part = min(n_nodes, max(SCREENING_NODES, SCREENING_NODES_PER_CLUSTER * n_clusters))
+    along = np.argsort(low.form.to_samples(low.vectors[:, 1]), kind="stable")
+    nodes = along[np.linspace(0, n_nodes - 1, n_part).astype(np.intp)]
+    part, pulls = replace(low, vectors=low.vectors[nodes]), low.form.roots[nodes]
+    pulls = pulls * (low.form.roots.sum() / pulls.sum())
+    runs = [_rotate(part, pulls, A, reg, SCREENING_UPDATES, tol) for A in rotations]
+    order = np.argsort([objective for objective, _, _ in runs], kind="stable")
+    return [runs[place][1] for place in order[:PROMISING_STARTS]]
+
+
+def _rotate(low, pulls, A, reg, max_iter, tol):
+    """Objective and rotation that updates lead to from a start, and whether they settled.
+
+    Nodes pull with their weight at the cluster that they are in.
+    """
     room = reg * (low.values[-1] - low.values)[:, None]
+    most_moved, nodes = tol * (pulls**2).sum(), np.arange(len(pulls) + 1)
     labels = None
     for _ in range(max_iter):
         H = low.vectors @ A
         old, labels = labels, H.argmax(axis=1)
-        settled = old is not None and (roots[labels != old] ** 2).sum() <= tol * n_samples
+        settled = old is not None and (pulls[labels != old] ** 2).sum() <= most_moved
         if settled:
             break
-        picked = np.zeros_like(A)
-        for cluster in range(A.shape[1]):
-            picked[:, cluster] = weighted[labels == cluster].sum(axis=0)
-        A = orthogonal_factor(picked + room * A)
+        members = sp.csc_array((pulls, labels, nodes), (A.shape[1], len(pulls)))
+        A = orthogonal_factor((members @ low.vectors).T + room * A)
     H = low.vectors @ A
-    objective = reg * (low.values @ A**2).sum() - 2 * (roots @ H.max(axis=1))
+    objective = reg * (low.values @ A**2).sum() - 2 * (pulls @ H.max(axis=1))
     return float(objective), A, settled
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh
-from scipy.linalg.blas import dsymv, dtrsv
+from scipy.linalg.blas import dsymm, dsymv, dtrsm, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
@@ -24,11 +24,19 @@ from separatrix.data.distinct import row_hashes
 from separatrix.data.moments import total_moments
 from separatrix.data.rows import beside, features_of, join_rows, map_chunks
 from separatrix.models.boundaries import Boundaries
-from separatrix.models.starts import LINEAR, SampledProblem, distinct_sample, drawn_rows
+from separatrix.models.starts import (
+    LINEAR,
+    SampledProblem,
+    distinct_sample,
+    drawn_rows,
+    taught_weight,
+)
 from separatrix.result import Labelling
 from separatrix.similarity.kernels import constant_to_kernel, indefinite_kernel
 
 SOLVES_BEFORE_INVERSE = 20
+# Columns that are solved for one after the other in less time than together.
+FEW_COLUMNS = 10
 # Numbers up to which a matrix is small.
 SMALL = 2**20
 
@@ -60,12 +68,14 @@ def _eigh(matrix):
 def _sums_of_chunk(X, targets, weight):
     """Sums of targets times samples, and of targets."""
     xp, _ = namespace_of(targets)
-    targets = targets if weight is None else targets * weight
-    return to_numpy(X.T @ targets), float(xp.sum(targets))
+    if weight is not None:
+        targets = targets * (weight if targets.ndim == 1 else weight[:, None])
+    return to_numpy(X.T @ targets), to_numpy(xp.sum(targets, axis=0))
 
 
 def _fitted_chunk(X, *, coef, intercept):
-    return X @ (coef if sp.issparse(X) else like(coef, X)) + intercept
+    values = X @ (coef if sp.issparse(X) else like(coef, X))
+    return values + (intercept if np.ndim(intercept) == 0 else like(intercept, values))
 
 
 class FeatureRidge:
@@ -119,15 +129,25 @@ class FeatureRidge:
 
     def solve(self, targets, C):
         """The model of least regularised squares at strength `C`."""
-        first, total = np.zeros(len(self.mean)), 0.0
-        for part in map_chunks(_sums_of_chunk, self.X, targets, self.sample_weight, width=1):
-            first, total = first + part[0], total + part[1]
-        rotated = self._eigenvectors.T @ (first - total * self.mean)
+        (model,) = self._solved(targets, C)
+        return model
+
+    def _solved(self, targets, C):
+        """The models of the targets, one for each column if there are several."""
+        parts = map_chunks(_sums_of_chunk, self.X, targets, self.sample_weight, width=1)
+        sums, totals = zip(*parts, strict=True)
+        total = np.asarray(sum(totals), dtype=np.float64).reshape(-1)
+        first = np.asarray(sum(sums), dtype=np.float64).reshape(len(self.mean), -1)
         active = self._eigenvalues > 0
-        rotated[active] /= self._eigenvalues[active] + 1 / C
+        rotated = self._eigenvectors.T @ (first - np.outer(self.mean, total))
+        rotated[active] /= (self._eigenvalues[active] + 1 / C)[:, None]
         rotated[~active] = 0.0
-        coef = self._eigenvectors @ rotated
-        return RidgeModel(coef, float(total / self.weight - self.mean @ coef), float(coef @ coef))
+        coefs = np.ascontiguousarray((self._eigenvectors @ rotated).T)
+        intercepts = total / self.weight - coefs @ self.mean
+        return [
+            RidgeModel(coef, float(intercept), float(coef @ coef))
+            for coef, intercept in zip(coefs, intercepts, strict=True)
+        ]
 
     def fitted(self, model):
         """Values of the model at all samples."""
@@ -139,6 +159,18 @@ class FeatureRidge:
         """The model of least regularised squares at strength `C`, and its fitted values."""
         model = self.solve(targets, C)
         return model, self.fitted(model)
+
+    def fit_columns(self, targets, C):
+        """The same for each column of the targets, in two passes for all of them."""
+        models = self._solved(targets, C)
+        parts = map_chunks(
+            _fitted_chunk,
+            self.X,
+            coef=np.array([model.coef for model in models]).T,
+            intercept=np.array([model.intercept for model in models]),
+            width=len(models),
+        )
+        return models, join_rows(parts)
 
     def boundary(self, model):
         """Normal and offset of the model in the features that boundaries live in."""
@@ -198,7 +230,7 @@ class KernelRidge:
         H = self.K.copy(order="F")
         # less than rounding would leave the matrix of equal samples singular
         rounding = 10 * len(H) * np.finfo(np.float64).eps * np.abs(np.diag(H)).max()
-        self._lift = np.maximum(1 / (C * weight), rounding)
+        self._lift = np.maximum(np.broadcast_to(1 / (C * weight), len(H)), rounding)
         H[np.diag_indices_from(H)] += self._lift
         try:
             self._cholesky = cholesky(H, lower=True, overwrite_a=True, check_finite=False)
@@ -213,6 +245,13 @@ class KernelRidge:
         The inverse costs as much as some forty solutions by the factor and makes each of the
         later ones four times cheaper: it streams through memory instead of substituting.
         """
+        if right.ndim == 2 and right.shape[1] <= FEW_COLUMNS:
+            return np.stack([self._solved(column) for column in right.T], axis=1)
+        if right.ndim == 2:
+            if self._inverse is not None:
+                return dsymm(1.0, self._inverse, right, lower=1)
+            half = dtrsm(1.0, self._cholesky, right, lower=1)
+            return dtrsm(1.0, self._cholesky, half, lower=1, trans_a=1)
         self._n_solved += 1
         if self._n_solved > SOLVES_BEFORE_INVERSE and self._inverse is None:
             self._inverse, _ = dpotri(self._cholesky, lower=1, overwrite_c=1)
@@ -223,14 +262,24 @@ class KernelRidge:
 
     def fit(self, targets, C):
         """The model of least regularised squares at strength `C`, and its fitted values."""
+        (model,), fitted = self.fit_columns(targets[:, None], C)
+        return model, fitted[:, 0]
+
+    def fit_columns(self, targets, C):
+        """The same for each column of the targets."""
         self._factor(C)
         nu = self._solved(targets)
-        intercept = nu.sum() / self._eta.sum()
-        alpha = nu - intercept * self._eta
-        fitted = targets - alpha * self._lift
+        intercepts = nu.sum(axis=0) / self._eta.sum()
+        alphas = nu - np.outer(self._eta, intercepts)
+        fitted = targets - alphas * self._lift[:, None]
         if self._first_equal is not None:
             fitted = fitted[self._first_equal]
-        return RidgeModel(alpha, float(intercept), float(alpha @ (fitted - intercept))), fitted
+        norms = (alphas * (fitted - intercepts)).sum(axis=0)
+        models = [
+            RidgeModel(alpha, float(intercept), float(norm))
+            for alpha, intercept, norm in zip(alphas.T, intercepts, norms, strict=True)
+        ]
+        return models, fitted
 
     def boundary(self, model):
         """Normal and offset of the model in the features that boundaries live in."""
@@ -348,7 +397,7 @@ class MarginProblem(SampledProblem):
     basis : FeatureBasis or KernelBasis
         What ridge regression runs on.
     ridge : FeatureRidge or KernelRidge
-        Ridge regression with the weights of this problem.
+        Ridge regression with the weights of this problem, in which known labels count more.
     """
 
     samples: Any
@@ -356,10 +405,20 @@ class MarginProblem(SampledProblem):
     ridge: Any
 
     @classmethod
-    def of(cls, *, sample_weight, basis, **fields):
+    def of(cls, *, sample_weight, basis, links=None, **fields):
         """Factor what the basis holds."""
-        ridge = basis.ridge(sample_weight)
-        return cls(sample_weight=sample_weight, basis=basis, ridge=ridge, **fields)
+        ridge = basis.ridge(taught_weight(links, sample_weight, fields["X"]))
+        return cls(sample_weight=sample_weight, basis=basis, links=links, ridge=ridge, **fields)
+
+    @property
+    def taught_weight(self):
+        """Weights of samples in the losses."""
+        return taught_weight(self.links, self.sample_weight, self.X)
+
+    @property
+    def present(self):
+        """Indices of the samples that the ridge regression runs on; None if all."""
+        return self.basis.rows(self.sample_weight)
 
     def check_varies(self):
         """Return self, but refuse constant data."""

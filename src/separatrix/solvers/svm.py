@@ -64,6 +64,13 @@ def machines_of(ridge, n_machines, *, loss, epsilon):
     ]
 
 
+def fit_all(machines, signs, C):
+    """Fits of machines to a column of signs each: together, where they share a factor."""
+    if len(machines) > 1 and hasattr(machines[0], "fit_together"):
+        return machines[0].fit_together(machines, signs, C)
+    return [machine.fit(signs[:, i], C) for i, machine in enumerate(machines)]
+
+
 def _of_one_side(ridge, y):
     """The machine of signs that are all the same, which costs nothing; None if they differ."""
     xp, _ = namespace_of(y)
@@ -131,6 +138,18 @@ class SquareMachine:
     def fit(self, y, C):
         """Fit to the signs `y`."""
         model, fitted = self._ridge.fit(y, C)
+        return self._fit_of(model, fitted, y, C)
+
+    @staticmethod
+    def fit_together(machines, signs, C):
+        """Fit machines of one ridge regression to a column of signs each."""
+        models, fitted = machines[0]._ridge.fit_columns(signs, C)
+        return [
+            machine._fit_of(model, fitted[:, i], signs[:, i], C)
+            for i, (machine, model) in enumerate(zip(machines, models, strict=True))
+        ]
+
+    def _fit_of(self, model, fitted, y, C):
         error = _norm(fitted - y, self._ridge.sample_weight)
         return Fit(model, fitted, 0.5 * model.norm + 0.5 * C * error**2)
 
@@ -143,6 +162,16 @@ class Penalty:
     """Weight rho of the quadratic term, which machines on the same factor share."""
 
     rho: float = 2.0
+
+    def adapted(self, primal, dual):
+        """Change rho where one kind of residuals lags behind; return its old share of the new."""
+        ratios = np.log(np.maximum(primal, TINY) / np.maximum(dual, TINY))
+        change = float(np.exp(0.5 * ratios.mean()))
+        if 1 / 3 < change < 3:
+            return 1.0
+        last, change = self.rho, min(max(change, 0.1), 10.0)
+        self.rho = min(max(last * change, LEAST_RHO), MOST_RHO)
+        return last / self.rho
 
 
 class SplitMachine:
@@ -164,38 +193,68 @@ class SplitMachine:
 
     def fit(self, y, C):
         """Fit to the signs `y`."""
-        same = _of_one_side(self._ridge, y)
-        if same is not None:
-            return same
-        weight, penalty = self._ridge.sample_weight, self._penalty
-        if self._y is None:
-            z, u = y.copy(), np.zeros_like(y)
-        else:  # residuals and slopes of the loss stay, and turn where the label does
-            turned = y * self._y
-            z, u = y + turned * (self._z - self._y), turned * self._slopes / penalty.rho
+        (found,) = self.fit_together([self], y[:, None], C)
+        return found
+
+    @classmethod
+    def fit_together(cls, machines, signs, C):
+        """Fit machines that share a factor to a column of signs each; those that are done rest."""
+        ridge, penalty, loss = machines[0]._ridge, machines[0]._penalty, machines[0]._loss
+        fits = [_of_one_side(ridge, y) for y in signs.T]
+        at_work = [i for i, fit in enumerate(fits) if fit is None]
+        if not at_work:
+            return fits
+        y = signs[:, at_work]
+        starts = [machines[i]._start(signs[:, i]) for i in at_work]
+        z, u = (np.stack(columns, axis=1) for columns in zip(*starts, strict=True))
         for step in range(1, MAX_STEPS + 1):
-            model, fitted = self._ridge.fit(z - u, penalty.rho * C)
-            relaxed = self.RELAX * fitted + (1 - self.RELAX) * z + u
-            slack, direction = _slack(relaxed, y, **self._loss)
+            models, fitted = ridge.fit_columns(z - u, penalty.rho * C)
+            relaxed = cls.RELAX * fitted + (1 - cls.RELAX) * z + u
+            slack, direction = _slack(relaxed, y, **loss)
             u = direction * _clip(slack, 1 / penalty.rho)
             before, z = z, relaxed - u
-            sizes = [_norm(values, weight) for values in (fitted, z, u)]
-            primal = _norm(fitted - z, weight) / max(*sizes[:2], TINY)
-            dual = _norm(z - before, weight) / max(sizes[2], TINY)
-            if primal <= TOL and dual <= TOL:
-                break
-            if step % self.ADAPT_EVERY == 0:
-                change = (max(primal, TINY) / max(dual, TINY)) ** 0.5
-                if not 1 / 3 < change < 3:
-                    last_rho = penalty.rho
-                    change = min(max(change, 0.1), 10.0)
-                    penalty.rho = min(max(last_rho * change, LEAST_RHO), MOST_RHO)
-                    u = u * (last_rho / penalty.rho)
-        self._y, self._z, self._slopes = y, z, penalty.rho * u
+            primal, dual = _residuals(fitted, z, before, u, ridge.sample_weight)
+            done = (primal <= TOL) & (dual <= TOL)
+            if done.any() or step == MAX_STEPS:
+                for i in range(len(at_work)) if step == MAX_STEPS else np.flatnonzero(done):
+                    column = (models[i], fitted[:, i], y[:, i], z[:, i], u[:, i])
+                    fits[at_work[i]] = machines[at_work[i]]._ended(*column, C)
+                if step == MAX_STEPS or done.all():
+                    break
+                at_work = [i for i, ended in zip(at_work, done, strict=True) if not ended]
+                y, z, u, primal, dual = (values[..., ~done] for values in (y, z, u, primal, dual))
+            if step % cls.ADAPT_EVERY == 0:
+                u = u * penalty.adapted(primal, dual)
+        return fits
+
+    def _start(self, y):
+        """Values and multipliers to begin with."""
+        if self._y is None:
+            return y.copy(), np.zeros_like(y)
+        turned = (
+            y * self._y
+        )  # residuals and slopes of the loss stay, and turn where the label does
+        return y + turned * (self._z - self._y), turned * self._slopes / self._penalty.rho
+
+    def _ended(self, model, fitted, y, z, u, C):
+        """Keep what the next fit begins with, and return this one."""
+        slopes = self._penalty.rho * u
+        self._y, self._z, self._slopes = y, z, slopes
         # the Lagrangian: what is left of the residual z - f would cost C times as much otherwise
         slack, _ = _slack(z, y, **self._loss)
-        losses = _sum(_positive(slack) + penalty.rho * u * (fitted - z), weight)
+        losses = _sum(_positive(slack) + slopes * (fitted - z), self._ridge.sample_weight)
         return Fit(model, fitted, 0.5 * model.norm + C * losses)
+
+
+def _residuals(fitted, z, before, u, weight):
+    """Relative residuals of z = f and of the multipliers, one of each for each column."""
+
+    def norms(values):
+        squares = values * values if weight is None else weight[:, None] * values * values
+        return np.sqrt(squares.sum(axis=0))
+
+    primal = norms(fitted - z) / np.maximum(np.maximum(norms(fitted), norms(z)), TINY)
+    return primal, norms(z - before) / np.maximum(norms(u), TINY)
 
 
 # --- features -----------------------------------------------------------------------------------
@@ -433,6 +492,12 @@ def signs_of(labels, side, dtype):
     return 2 * xp.astype(positive, dtype) - 1
 
 
+def sign_columns(labels, code, dtype):
+    """Targets of all machines, a column for each row of the code."""
+    xp, _ = namespace_of(labels)
+    return xp.stack([signs_of(labels, side, dtype) for side in code], axis=1)
+
+
 def weight_of(rows, sample_weight):
     """Summed weight of the rows in a mask."""
     xp, _ = namespace_of(rows)
@@ -460,9 +525,21 @@ class LabelUpdate:
         self._loss = loss
         self._balance = balance
 
+    def _sizes(self, n_samples):
+        """Least and largest weights of clusters, around the shares that known labels tell."""
+        xp = np if self._weight is None else namespace_of(self._weight)[0]
+        total = n_samples if self._weight is None else float(xp.sum(self._weight))
+        size, shares = total / self._n_clusters, np.ones(self._n_clusters)
+        if self._links is not None:
+            shares = self._n_clusters * self._links.known_shares(to_numpy(self._weight))
+        least, most = (shares - self._balance) * size, (shares + self._balance) * size
+        return {"min_size": np.floor(least), "max_size": np.ceil(most)}
+
     def __call__(self, fitted):
         """Label the samples by the values of one machine, or of one for each cluster."""
         xp, _ = namespace_of(fitted[0])
+        if self._n_clusters == 2 and self._links is not None and self._links.teaches:
+            return self._taught_step(fitted[0])
         if self._n_clusters == 2:
             cut = balanced_threshold(
                 fitted[0], self._weight, loss=self._loss, balance=self._balance
@@ -475,12 +552,7 @@ class LabelUpdate:
             labels = xp.astype(fitted[0] > threshold, xp.int8)
             return Step(labels, np.array([-threshold]), cut.within)
         scores = xp.stack(fitted, axis=1)
-        total = scores.shape[0] if self._weight is None else float(xp.sum(self._weight))
-        size = total / self._n_clusters
-        bounds = {
-            "min_size": np.floor((1 - self._balance) * size),
-            "max_size": np.ceil((1 + self._balance) * size),
-        }
+        bounds = self._sizes(scores.shape[0])
         if self._links is None:
             found = balanced_offsets(scores, self._weight, **bounds)
             labels = xp.argmax(scores + like(found.offsets, scores), axis=1)
@@ -493,17 +565,31 @@ class LabelUpdate:
 
     def _linked_step(self, margins, shift):
         """Labels of two clusters that lose least among those that keep balance and links."""
-        f, weight = to_numpy(margins), to_numpy(self._weight)
-        # half of what the loss is larger by at -1 than at 1
-        gains = {
-            "square": f,
-            "laplacian": np.clip(f, -1, 1),
-            "hinge": 0.5 * (np.maximum(0, 1 + f) - np.maximum(0, 1 - f)),
-        }[self._loss]
+        weight, gains = to_numpy(self._weight), self._gains(margins)
         gains = gains if weight is None else weight * gains
         found = linked_signs(gains, self._links, balance=self._balance, sample_weight=weight)
         labels = like((found.y > 0).astype(np.int8), margins)
         return Step(labels, np.array([shift]), found.within)
+
+    def _taught_step(self, values):
+        """The same with sizes around those that known labels tell, which the machine fits too."""
+        found = linked_labels(
+            self._gains(values),
+            self._links,
+            sample_weight=to_numpy(self._weight),
+            **self._sizes(len(values)),
+        )
+        labels = like(found.labels.astype(np.int8), values)
+        return Step(labels, found.offsets[1:], found.within)
+
+    def _gains(self, margins):
+        """Half of what the loss is larger by at -1 than at 1."""
+        f = to_numpy(margins)
+        return {
+            "square": f,
+            "laplacian": np.clip(f, -1, 1),
+            "hinge": 0.5 * (np.maximum(0, 1 + f) - np.maximum(0, 1 - f)),
+        }[self._loss]
 
 
 def linked(problem, values, n_clusters, *, loss, balance):

@@ -4,11 +4,12 @@ import importlib
 
 # resolved on first use, so that a table can be refused before scikit-learn is imported
 _HOMES = {
-    "CellError": "columns",
-    "ColumnError": "columns",
-    "Finding": "findings",
-    "TablePreparer": "preparer",
-    "cluster_findings": "findings",
+    "CellError": "tables.columns",
+    "ColumnError": "tables.columns",
+    "Finding": "tables.findings",
+    "RowBlocks": "data.blocks",
+    "TablePreparer": "tables.preparer",
+    "cluster_findings": "tables.findings",
 }
 
 __all__ = sorted(_HOMES)
@@ -17,4 +18,4 @@ __all__ = sorted(_HOMES)
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"separatrix.{_HOMES[name]}"), name)

@@ -16,6 +16,7 @@ __all__ = [
     "CellError",
     "Column",
     "ColumnError",
+    "Columns",
     "as_texts",
     "columns_of",
     "named_columns",
@@ -23,7 +24,7 @@ __all__ = [
     "refuse",
 ]
 
-MAX_VALUE = 1e150  # the square of a larger one may overflow
+MAX_VALUE = 1e140  # the largest that estimators compute with
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 # with a decimal comma, separators of thousands, or signs such as those of currencies
 GROUPED = "\\d{1,3}([.,'’ \u00a0\u202f]\\d{3})+"
@@ -84,7 +85,18 @@ class TableError(ValueError):
         super().__init__(f"{place}{self.told(_as_argument)}")
 
     def told(self, passing: Callable[[str, str], str]) -> str:
-        """The reason and the remedy, where `passing(parameter, column)` says how to pass one."""
+        """Say the reason and the remedy.
+
+        Parameters
+        ----------
+        passing : callable
+            ``passing(parameter, column)`` says how to pass a parameter that the remedy names.
+
+        Returns
+        -------
+        text : str
+            Both in one line.
+        """
         names = re.findall(r"{(\w+)}", self.remedy)
         ways = {name: passing(name, self.column) for name in names}
         return "; ".join(filter(None, [self.reason, self.remedy.format(**ways)]))
@@ -121,8 +133,19 @@ def refuse(column, mask, reason, remedy):
 # --- from tables --------------------------------------------------------------------------------
 
 
+class Columns(dict[str, Column]):
+    """Columns by name. It stands in for the table that they are of, which is converted once."""
+
+    @property
+    def columns(self):
+        """Names, as those of a data frame."""
+        return list(self)
+
+
 def columns_of(table):
     """Columns of a data frame of pandas, polars or pyarrow, or of an array, by name."""
+    if isinstance(table, Columns):
+        return table
     if not hasattr(table, "columns"):
         return _columns_of_array(table)
     names = [str(name) for name in getattr(table, "column_names", table.columns)]
@@ -130,7 +153,8 @@ def columns_of(table):
         raise ValueError(f"X has two columns called {quoted(twice)}; rename one of them.")
     frame = nw.from_native(table, eager_only=True)
     series = (frame[name] for name in frame.columns)
-    return {name: _column_of_series(name, one) for name, one in zip(names, series, strict=True)}
+    named = zip(names, series, strict=True)
+    return Columns((name, _column_of_series(name, one)) for name, one in named)
 
 
 def named_columns(table, feature_names=None):

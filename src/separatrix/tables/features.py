@@ -8,7 +8,7 @@ import numpy as np
 from separatrix._output import quoted
 from separatrix.tables.columns import MAX_VALUE, CellError, as_texts, recognised, refuse
 
-__all__ = ["CategoryFeatures", "DateFeatures", "NumberFeatures", "features_of"]
+__all__ = ["CategoryFeatures", "DateFeatures", "NumberFeatures", "as_used", "features_of"]
 
 MISSING = "missing"
 # Variance of a category where that of a number is one. Two values by themselves are two clusters,
@@ -24,6 +24,11 @@ def features_of(column, impute):
     if column.kind == "numbers":
         return NumberFeatures.of(column, impute)
     return (DateFeatures if column.kind == "dates" else CategoryFeatures).of(column, impute)
+
+
+def as_used(column, made, decimal):
+    """A column as its features take it: as texts, or as the numbers or dates that texts are."""
+    return as_texts(column) if isinstance(made, CategoryFeatures) else recognised(column, decimal)
 
 
 def check_present(column, impute):
@@ -99,7 +104,7 @@ def check_numbers(column):
     """Refuse numbers that cannot be squared."""
     size = abs(column.values) if column.kind == "numbers" else np.zeros(1)
     refuse(column, np.isinf(size), "is infinite", "put a number in its place, or {drop}")
-    refuse(column, size > MAX_VALUE, "is too large to be squared", "scale its column, or {drop}")
+    refuse(column, size > MAX_VALUE, "is too large to compute with", "scale its column, or {drop}")
 
 
 @dataclass(frozen=True)

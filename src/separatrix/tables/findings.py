@@ -60,10 +60,10 @@ def reason_to_leave_out(column, max_categories, is_kept, is_categorical):
     if not column.is_usable:
         return "type", f"holds {column.kind}, neither numbers, dates nor texts"
     n_rows, missing = len(column.values), column.missing
-    present = np.unique(column.values[~missing])
+    present = column.values[~missing]
     if not present.size:
         return "empty", "holds no values"
-    if len(present) == 1 and not missing.any():
+    if np.all(present == present[0]) and not missing.any():
         return "constant", "holds the same value in all rows"
     if is_kept:
         return None
@@ -73,20 +73,22 @@ def reason_to_leave_out(column, max_categories, is_kept, is_categorical):
         return None
     if reason := _reason_for_id(column, present):
         return "id", reason
-    if column.kind == "texts" and len(present) > max_categories:
-        return "texts", f"holds {len(present):,} different texts, more than {max_categories}"
+    n_texts = len(np.unique(present)) if column.kind == "texts" else 0
+    if n_texts > max_categories:
+        return "texts", f"holds {n_texts:,} different texts, more than {max_categories}"
     return None
 
 
 def _reason_for_id(column, present):
     """Why a column looks as if it named or counted the rows, or None."""
-    n_rows = len(column.values)
-    if len(present) < n_rows:
-        return None
-    if column.kind == "texts":
-        return f"looks like a name of the rows: {n_rows:,} different texts"
+    n_rows, is_text = len(column.values), column.kind == "texts"
     is_integer = column.kind == "numbers" and np.all(present == np.round(present))
-    if n_rows < FEW_ROWS or not is_integer:
+    # what is measured is told by its fractions, long before all of it is sorted
+    if not (is_text or is_integer) or len(np.unique(present)) < n_rows:
+        return None
+    if is_text:
+        return f"looks like a name of the rows: {n_rows:,} different texts"
+    if n_rows < FEW_ROWS:
         return None
     looks = f"looks like a number of the rows: {n_rows:,} different integers"
     steps = np.diff(column.values)
@@ -116,8 +118,9 @@ def _tell_the_same(one, other):
     known = ~one.missing
     if one.kind == other.kind != "texts":
         a, b = (column.values[known].astype(float) for column in (one, other))
-        a, b = ((x - x.mean()) / (x.std() or 1) for x in (a, b))
-        return bool(np.allclose(a, b, atol=1e-9) or np.allclose(a, -b, atol=1e-9))
+        with np.errstate(over="ignore", invalid="ignore"):  # such values are refused later
+            a, b = ((x - x.mean()) / (x.std() or 1) for x in (a, b))
+            return bool(np.allclose(a, b, atol=1e-9) or np.allclose(a, -b, atol=1e-9))
     a, b = (np.unique(column.values[known], return_inverse=True)[1] for column in (one, other))
     n_pairs = len(np.unique(a.astype(np.int64) * (b.max() + 1) + b))
     # columns that differ in most rows go along with any other such column

@@ -12,6 +12,7 @@ from separatrix._output import quoted
 from separatrix._sklearn import Interval, StrOptions, fit_context
 from separatrix._typing import Array, Samples
 from separatrix.tables.columns import columns_of
+from separatrix.tables.features import as_used
 from separatrix.tables.guard import guarded
 
 __all__ = ["TablePreparer"]
@@ -159,7 +160,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         Returns
         -------
         columns : dict of str to Column
-            The columns that are used.
+            The columns that are used, as numbers, dates or texts.
         """
         check_is_fitted(self)
         columns = columns_of(X)
@@ -173,7 +174,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         names = [made.column for made in self.features_]
         if lacking := [name for name in names if name not in columns]:
             raise ValueError(f"X lacks the columns {quoted(lacking)}; it has {quoted(columns)}.")
-        return {name: columns[name] for name in names}
+        return {
+            made.column: as_used(columns[made.column], made, self.decimal)
+            for made in self.features_
+        }
 
     def in_units(self, X: Samples) -> Array:
         """Make features in the units of the table, before they are scaled.

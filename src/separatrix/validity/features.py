@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 
 from separatrix._numba import njit
 
-__all__ = ["Measures", "labelling_features", "sample_features"]
+__all__ = ["Measures", "is_of_levels", "labelling_features", "sample_features"]
 
 # Samples whose distances to all others the silhouette looks at.
 N_SILHOUETTE = 1_000
@@ -91,10 +91,14 @@ class Measures:
         return self._embedded[n_clusters]
 
 
+def is_of_levels(column):
+    """Whether a column has few values: gaps between these are of the scale, not of the samples."""
+    return len(np.unique(column.round(6))) <= min(MOST_LEVELS, len(column) // 10)
+
+
 def share_of_levels(X):
-    """Share of columns of few values: gaps between these are of the scale, not of the samples."""
-    most = min(MOST_LEVELS, len(X) // 10)
-    return float(np.mean([len(np.unique(column.round(6))) <= most for column in X.T]))
+    """Share of columns of few values."""
+    return float(np.mean([is_of_levels(column) for column in X.T]))
 
 
 def sample_features(measures, n_clusters):
@@ -162,7 +166,9 @@ def _neighbor_counts(neighbors, votes, labels, n_clusters):  # IN
             if j < 10:
                 same[i, 1] = inside / (j + 1)
             same[i, 2] = inside / (j + 1)
-        most, n_most = count.max(), 0
+        most, n_most = 0.0, 0
+        for c in range(n_clusters):
+            most = max(most, count[c])
         for c in range(n_clusters):
             n_most += count[c] == most
         right[i] = (count[labels[i]] == most) / n_most

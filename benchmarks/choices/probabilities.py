@@ -1,0 +1,125 @@
+"""How far probabilities of clusters can be trusted: their expected calibration error.
+
+    python benchmarks/choices/probabilities.py --rows 6000 --jobs 2
+
+A method is fitted to one half of a set and gives probabilities to the other half. They promise
+how often a boundary, relearned from the clusters of other samples, agrees: so a classifier learns
+the clusters of half of the fitted samples (of three classifiers the one that predicts the rest of
+these best), and labels the half that was held back. Beside it stands what probabilities do not
+promise: how often the method itself, fitted to the other half, agrees.
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import separatrix
+from separatrix import align_labels
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import data
+from output import heading
+
+SETS = ("digits", "satimage", "letter")
+METHODS = (
+    "AutoClustering",
+    "DiscriminativeKMeans",
+    "InformationMaximizationClustering",
+    "KernelKMeans",
+    "LDAKMeans",
+    "MaximinSeparationClustering",
+    "MaximumVolumeClustering",
+    "RegularizedLeastSquaresClustering",
+    "SquaredLossMutualInformationClustering",
+    "TreeCutClustering",
+)
+# Methods whose probabilities are part of their models, and not calibrated.
+OF_THE_MODEL = ("InformationMaximizationClustering", "SquaredLossMutualInformationClustering")
+CLASSIFIERS = (LogisticRegression(max_iter=1000), KNeighborsClassifier(5), SVC())
+N_BINS = 10
+
+
+def halves(name, rows):
+    """Two halves of some samples of a set, and its number of classes."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        X = X / 16
+    else:
+        X, y, _ = data.load(name)
+        X = StandardScaler().fit_transform(X)
+    some = np.random.RandomState(0).permutation(len(X))[:rows]
+    return *np.array_split(X[some], 2), len(np.unique(y))
+
+
+def calibration_error(confidence, agrees):
+    """Mean distance of confidence and agreement, over bins of equal width."""
+    bins = np.minimum((N_BINS * confidence).astype(int), N_BINS - 1)
+    gaps = [
+        np.mean(bins == one) * abs(confidence[bins == one].mean() - agrees[bins == one].mean())
+        for one in np.unique(bins)
+    ]
+    return float(np.sum(gaps))
+
+
+def relearned(X, labels, new):
+    """Labels of new samples by a boundary learned from half of the others."""
+    taught, rest = slice(0, None, 2), slice(1, None, 2)
+    if len(np.unique(labels[taught])) == 1:
+        return np.full(len(new), labels[0])
+    learned = [one.fit(X[taught], labels[taught]) for one in CLASSIFIERS]
+    return max(learned, key=lambda one: one.score(X[rest], labels[rest])).predict(new)
+
+
+def measured(method, name, rows):
+    """Confidence, then agreement and calibration error for a relearned boundary and a refit."""
+    warnings.simplefilter("ignore")
+    X, new, k = halves(name, rows)
+    model = getattr(separatrix, method)(k, random_state=0).fit(X)
+    labels, confidence = model.predict(new), model.predict_proba(new).max(axis=1)
+    others = (
+        relearned(X, model.predict(X), new),
+        align_labels(labels, getattr(separatrix, method)(k, random_state=0).fit(new).labels_),
+    )
+    found = [float(confidence.mean())]
+    for other in others:
+        agrees = other == labels
+        found += [float(agrees.mean()), calibration_error(confidence, agrees)]
+    return found
+
+
+def main(sets, methods, rows, jobs):
+    cases = [(method, name) for name in sets for method in methods]
+    results = joblib.Parallel(n_jobs=jobs)(
+        joblib.delayed(measured)(method, name, rows) for method, name in cases
+    )
+    heading("Probabilities of the half that was held back")
+    print(f"{'':48}{'':>11}{'relearned boundary':>24}{'refit':>24}")
+    print(f"{'set, method':48}{'confidence':>11}" + 2 * f"{'agreement':>14}{'error':>10}")
+    for (method, name), (confidence, *rest) in zip(cases, results, strict=True):
+        numbers = "".join(f"{rest[i]:14.3f}{rest[i + 1]:10.3f}" for i in (0, 2))
+        print(f"{name + ', ' + method:48}{confidence:11.3f}{numbers}")
+    errors = [
+        result[2]
+        for (method, _), result in zip(cases, results, strict=True)
+        if method not in OF_THE_MODEL
+    ]
+    print(f"largest error of calibrated methods for a relearned boundary: {max(errors):.3f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=6000, help="most samples of a set")
+    parser.add_argument("--jobs", type=int, default=1, help="jobs at the same time")
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    given = parser.parse_args()
+    main(given.sets, given.methods, given.rows, given.jobs)

@@ -1,0 +1,151 @@
+"""What every clusterer makes of its scores: features, probabilities, and a score of samples."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix._sklearn import is_dask, like, namespace_of
+from separatrix._typing import Array, Samples
+from separatrix.labels.sizes import size_bounds
+from separatrix.models.scores import in_memory, probabilities_of, score_features
+
+
+def transformed(self: Any, X: Samples) -> Array:
+    """Scores of samples as features, one for each cluster.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples, as for `predict`.
+
+    Returns
+    -------
+    features : array of shape (n_samples, n_clusters)
+        `decision_function`, its one value for two clusters halved into minus and plus. The
+        largest is that of `predict`. All are finite: a cluster that was never split off has the
+        lowest score of each sample. Lazy for a dask array.
+    """
+    scores = scores_for(self, X, "transform")
+    return columns_made(score_features, scores, self._n_features_out)
+
+
+def predicted_probabilities(self: Any, X: Samples) -> Array:
+    """Probability of each cluster, as sure as held-back labels are predicted.
+
+    A boundary learned from the clusters of one half of some training samples predicts those of
+    the other half. The probabilities are the softmax of the scores over one temperature, at which
+    these predictions are likeliest. So they say how sure the cluster of a sample is, given the
+    clusters; they do not say whether another fit would find the same ones. The first call takes
+    longer, since it finds the temperature.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples, as for `predict`.
+
+    Returns
+    -------
+    probabilities : array of shape (n_samples, n_clusters)
+        Rows add up to one, and the largest is that of `predict`. Lazy for a dask array.
+    """
+    scores = scores_for(self, X, "predict_proba")
+    return columns_made(probabilities_of, scores, self._n_features_out, self._temperature)
+
+
+def mean_probability(self: Any, X: Samples, y: Any = None) -> float:
+    """Mean probability of the clusters that samples are given: larger is better.
+
+    It is the share of the samples whose clusters a boundary relearned from others would predict,
+    as estimated by `predict_proba`. Criteria have losses in units of their own, and some have
+    none for single samples; this compares fits of any kind to the same number of clusters. It is
+    one for one cluster.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples, as for `predict`.
+    y : None
+        Ignored.
+
+    Returns
+    -------
+    score : float
+        Between ``1 / n_clusters`` and one.
+    """
+    probabilities = self.predict_proba(X)
+    if is_dask(probabilities):
+        return float(probabilities.max(axis=1).mean().compute())
+    xp, _ = namespace_of(probabilities)
+    return float(xp.mean(xp.max(probabilities, axis=1)))
+
+
+def assigned(self: Any, X: Samples, *, min_size: Any = None, max_size: Any = None) -> Array:
+    """Cluster of each sample, so that the clusters have sizes within bounds.
+
+    Among all labels within the bounds those have the largest total of `transform`, exactly. The
+    samples are labelled as one batch, equal ones possibly apart; `predict` goes by each alone.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+        Samples, as for `predict`.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Least and most samples of a cluster, for all clusters or one for each: whole numbers, or
+        shares of the samples where they are below 1. None is no bound.
+
+    Returns
+    -------
+    labels : array of shape (n_samples,)
+        Cluster numbers from 0. In memory, even for a dask array.
+    """
+    scores = columns_made(score_features, scores_for(self, X, "assign"), self._n_features_out)
+    return within_bounds(scores, min_size, max_size)
+
+
+def within_bounds(scores, min_size, max_size, n_clusters=None):
+    """Best labels by columns of scores whose clusters have sizes within bounds.
+
+    Clusters without a column have the lowest scores.
+    """
+    from separatrix.labels.bounded import bounded_labels  # which loads numba
+
+    columns = in_memory(scores)
+    n_samples, n_present = columns.shape
+    n_clusters = n_present if n_clusters is None else n_clusters
+    bounds = size_bounds(n_samples, n_clusters, min_size, max_size)
+    missing = np.repeat(columns.min(axis=1, keepdims=True), n_clusters - n_present, axis=1)
+    labels = bounded_labels(np.hstack([columns, missing]), *bounds)
+    return labels if is_dask(scores) else like(labels, scores)
+
+
+def scores_for(estimator, X, method):
+    """Scores of samples that a method is given, which errors name."""
+    named = getattr(estimator, "_scores", None)
+    return estimator.decision_function(X) if named is None else named(X, method)
+
+
+def columns_made(function, scores, n_clusters, *parameters):
+    """Columns, one for each cluster, that a function makes of scores; lazily for a dask array."""
+    if not is_dask(scores):
+        return function(scores, n_clusters, *parameters)
+    return scores.map_blocks(
+        function,
+        n_clusters,
+        *parameters,
+        chunks=(scores.chunks[0], (n_clusters,)),
+        new_axis=1 if scores.ndim == 1 else None,
+        dtype=scores.dtype,
+    )
+
+
+def temperature_of(estimator):
+    """What a fitted clusterer divides its scores by before their softmax."""
+    check_is_fitted(estimator)
+    calibration = getattr(estimator, "_calibration", None)
+    if calibration is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} was saved by a version that had no probabilities; "
+            "fit it again to have them."
+        )
+    return calibration.temperature

@@ -1,0 +1,120 @@
+"""How sure scores are: as sure as labels are predicted that were held back."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, one_thread, to_numpy
+from separatrix.data.distinct import row_hashes
+from separatrix.data.frames import Frame
+from separatrix.models.scores import cluster_columns, dense, leads
+from separatrix.result import decoded
+
+__all__ = ["Calibration"]
+
+# Samples that the temperature is found on: so many, or fewer of so many numbers.
+MAX_SAMPLES, MAX_NUMBERS = 4_000, 2**24
+# Scores that are farther behind than this, in median leads, are as good as lost.
+FARTHEST = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    r"""Temperature of a model's scores, found when it is first asked for.
+
+    A boundary learned from the clusters of one half of some samples predicts those of the other
+    half, and so in turn. The temperature is that at which these predictions :math:`y'` are
+    likeliest:
+
+    .. math:: \max_T \sum_i \log \frac{\exp(f_{i y'_i} / T)}{\sum_c \exp(f_{ic} / T)}
+
+    Only the temperature is saved, not the samples.
+
+    Attributes
+    ----------
+    model : Model
+        Gives the scores f.
+    X : {ndarray, sparse matrix, array, dask array} of shape (n_rows, n_features)
+        Some of the training samples.
+    weight : ndarray of shape (n_rows,)
+        Their weights. Equal samples are one of their summed weight.
+    """
+
+    model: Any
+    X: Any
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, model, X, sample_weight=None):
+        """The calibration of a model by some of its samples of positive weight."""
+        most = min(MAX_SAMPLES, max(2, MAX_NUMBERS // X.shape[1]))
+        if sample_weight is None:
+            drawn = _drawn(X.shape[0], most)
+            return cls(model, _copied(X, drawn), np.ones(len(drawn)))
+        weight = to_numpy(sample_weight)
+        present = np.flatnonzero(weight > 0)
+        drawn = present[_drawn(len(present), most)]
+        return cls(model, _copied(X, drawn), weight[drawn])
+
+    @cached_property
+    def temperature(self):
+        """What scores are divided by before their softmax."""
+        # rules search neighbours, which load numba
+        from separatrix.models.extensions import best_rule, held_back_scores, likeliest_factor
+
+        n_clusters = self.model.n_clusters
+        if n_clusters == 1:
+            return 1.0
+        X, weight = self._distinct()
+        halves = np.arange(0, len(weight), 2), np.arange(1, len(weight), 2)
+        labels = to_numpy(decoded(self.model.scores(X)))
+        places = dense(X).astype(np.float64)
+        learn = one_thread(held_back_scores)
+        held_back = learn(Frame.of(places)(places), labels, n_clusters, halves)
+        predicted = held_back[best_rule(held_back, labels)[0]].argmax(axis=1)
+        columns = np.zeros((len(weight), n_clusters))
+        for half in halves:
+            columns[half] = self._columns_as_new(_copied(X, half))
+        unit = float(np.median(leads(columns).max(axis=1))) or 1.0
+        behind = (columns - columns.max(axis=1, keepdims=True)) / unit
+        factor = likeliest_factor(np.maximum(behind, -FARTHEST), predicted, weight)
+        return max(unit / factor, float(np.finfo(np.float64).tiny))
+
+    def _distinct(self):
+        """Distinct samples in an order of their own, so that repetition is weight."""
+        X = self.X.compute() if is_dask(self.X) else self.X
+        _, first, place = np.unique(
+            row_hashes(to_numpy(X)), return_index=True, return_inverse=True
+        )
+        return _copied(X, first), np.bincount(place, self.weight)
+
+    def _columns_as_new(self, X):
+        """Scores of training samples as if they were new to the model."""
+        forgetting = getattr(self.model, "forgetting", None)
+        model = self.model if forgetting is None else forgetting(X)
+        scores = to_numpy(model.scores(X)).astype(np.float64)
+        return cluster_columns(scores, model.n_clusters)
+
+    def __getstate__(self):
+        """The temperature alone: a saved model holds no samples for it."""
+        return {"temperature": self.temperature}
+
+
+def _drawn(n_samples, most):
+    """Indices of some samples, the same each time."""
+    if n_samples <= most:
+        return np.arange(n_samples)
+    # not by the estimator's own generator, which may be the user's
+    return np.unique(np.random.RandomState(0).randint(n_samples, size=most))
+
+
+def _copied(X, rows):
+    """Rows of `X` where they are, lazily for a dask array."""
+    if is_lazy(X) and not is_dask(X):
+        return X.rows(rows)
+    if is_dask(X) or isinstance(X, np.ndarray) or sp.issparse(X):
+        return X[rows]
+    return namespace_of(X)[0].take(X, like(rows, X), axis=0)

@@ -1,0 +1,339 @@
+"""Whether clusters are more than what tables without clusters have, too."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+
+import numpy as np
+from scipy.stats import gumbel_r
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.utils.parallel import Parallel, delayed
+
+from separatrix._output import data_frame, html_table, text_table
+from separatrix._sklearn import one_thread
+from separatrix._typing import DataFrame
+from separatrix.similarity.geometry import Geometry
+from separatrix.similarity.spanning_trees import cut_labels, joined_labels
+from separatrix.validity.features import graph_features, tree_features
+from separatrix.validity.nulls import KINDS, NullTables
+
+__all__ = [
+    "LEVEL",
+    "MAX_SAMPLES",
+    "Structure",
+    "cheap_clusterings",
+    "given_labels",
+    "labels_of_clusterer",
+    "seeded",
+    "structure_of",
+    "structure_of_samples",
+]
+
+LEVEL = 0.05
+# Samples that are looked at.
+MAX_SAMPLES = 2_000
+# Fewest and most tables without clusters of each kind, and the samples that they have together.
+N_DRAWS = (16, 24)
+N_DRAWN_SAMPLES = 16_000
+# Numbers of clusters that are tried where none is asked for.
+NUMBERS = (2, 3)
+# Samples below which nothing can be told.
+MIN_SAMPLES = 10
+# What is measured of a clustering, with what it means.
+STATISTICS = {
+    "valley": "density falls between neighbouring clusters",
+    "tree": "links between clusters are longer than those within",
+    "graph": "few neighbours belong to different clusters",
+}
+# Of an even share, below which a cluster is too small for its clustering to count.
+SMALLEST_SHARE = 0.05
+# Of the mean variance, added to each variance before clusters are projected.
+RIDGE = 0.01
+# Where the density between two clusters is looked at, and neighbours of a cluster beyond four.
+N_PLACES = 48
+N_NEIGHBORS = 3
+# Least standard deviation of the statistic among tables without clusters, of which few are drawn.
+LEAST_SPREAD = 0.5
+# What a clustering has that is none.
+NOTHING = np.array([0.0, -1.0, -1.0])
+HEADER = ["", "found", "without clusters", "deviations"]
+
+
+# --- what is measured ---------------------------------------------------------------------------
+
+
+def valley_between(values, first):
+    r"""How clearly the density of values falls between two groups of them.
+
+    .. math:: \max_t \sqrt{n h} \, \frac{p(t) - f(t)}{\sqrt{p(t) + f(t)}}
+
+    f is a kernel density with bandwidth h, and p(t) the lower of the highest peaks on either side
+    of t, both between the means of the groups. Whatever the spread of a single peak is, it has no
+    valley.
+    """
+    groups = values[first], values[~first]
+    within = np.sqrt(sum(len(one) * one.var() for one in groups) / len(values))
+    means = [one.mean() for one in groups]
+    if not within > 0:
+        return 0.0 if means[0] == means[1] else np.sqrt(len(values))
+    bandwidth = 0.9 * within * len(values) ** -0.2
+    places = np.linspace(means[0], means[1], N_PLACES)
+    kernel = np.exp(-0.5 * ((values[:, None] - places) / bandwidth) ** 2)
+    # of n h f, the constant left out
+    counts = kernel.sum(axis=0)
+    peaks = np.minimum(np.maximum.accumulate(counts), np.maximum.accumulate(counts[::-1])[::-1])
+    return float(((peaks - counts) / np.sqrt(peaks + counts)).max())
+
+
+def valleys(X, labels):
+    """Least valley of each cluster along its discriminants to others, on average over samples."""
+    sizes = np.bincount(labels)
+    n_clusters, n_features = len(sizes), X.shape[1]
+    centers = np.array([X[labels == c].mean(axis=0) for c in range(n_clusters)])
+    scatters = np.zeros((n_clusters, n_features, n_features))
+    for c, center in enumerate(centers):
+        around = X[labels == c] - center
+        scatters[c] = around.T @ around
+    ridge = RIDGE * float(X.var(axis=0).mean()) * np.eye(n_features)
+    found = np.full((n_clusters, n_clusters), np.inf)
+    for one, other in neighboring_clusters(centers):
+        within = (scatters[one] + scatters[other]) / (sizes[one] + sizes[other])
+        normal = np.linalg.solve(within + ridge, centers[one] - centers[other])
+        both = (labels == one) | (labels == other)
+        valley = valley_between(X[both] @ normal, labels[both] == one)
+        found[one, other] = found[other, one] = valley
+    return float(sizes @ found.min(axis=1) / len(X))
+
+
+def neighboring_clusters(centers):
+    """Pairs of clusters, of which one is among the nearest of the other."""
+    away = ((centers[:, None] - centers) ** 2).sum(axis=2)
+    np.fill_diagonal(away, np.inf)
+    nearest = np.argsort(away, axis=1)[:, : min(N_NEIGHBORS, len(centers) - 1)]
+    return sorted({(min(i, j), max(i, j)) for i, row in enumerate(nearest) for j in row})
+
+
+def evidence_of(geometry, labels):
+    """What is measured of one clustering, in the order of `STATISTICS`."""
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    sizes = np.bincount(labels)
+    n_clusters, n_samples = len(sizes), len(labels)
+    if n_clusters < 2 or sizes.min() < max(3, SMALLEST_SHARE * n_samples / n_clusters):
+        return NOTHING
+    degrees = np.asarray(geometry.graph.sum(axis=1)).ravel()
+    graph = graph_features(geometry.graph, degrees, labels, n_clusters, "graph")
+    tree = tree_features(geometry.core_tree, labels, sizes / n_samples, "tree")
+    return np.array([valleys(geometry.X, labels), tree["tree validity"], -graph["graph cut"]])
+
+
+def most_evidence(table, clusterings, tables, rng):
+    """The most that any clustering of each group has of each statistic: groups in rows."""
+    geometry = Geometry(table)
+    groups = clusterings(geometry, tables, rng)
+    return np.array([np.max([evidence_of(geometry, one) for one in g], axis=0) for g in groups])
+
+
+# --- what is clustered by what, in groups of as many clusters -----------------------------------
+
+
+def given_labels(labels, geometry, tables, rng):
+    """The labels that are asked about."""
+    return [[labels]]
+
+
+def labels_of_clusterer(clusterer, geometry, tables, rng):
+    """Labels that a clusterer finds in a table in the units of the samples."""
+    return [[seeded(clone(clusterer), rng).fit_predict(tables.in_units(geometry.X))]]
+
+
+def seeded(estimator, rng):
+    """The estimator, with seeds where it takes them and has none."""
+    for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0]):
+        if name.split("__")[-1] == "random_state" and value is None:
+            estimator.set_params(**{name: int(rng.randint(2**31 - 1))})
+    return estimator
+
+
+def cheap_clusterings(numbers, geometry, tables, rng):
+    """Clusterings of different kinds that cost next to nothing, for each number of clusters."""
+    numbers = [max(2, min(number, geometry.n_samples // 4)) for number in numbers]
+    return [_cheap_clusterings(number, geometry, rng) for number in numbers]
+
+
+def _cheap_clusterings(n_clusters, geometry, rng):
+    smallest = geometry.n_samples / (4 * n_clusters)
+    return [
+        KMeans(n_clusters, n_init=2, random_state=rng).fit_predict(geometry.X),
+        joined_labels(geometry.core_tree, n_clusters, unevenness=0.3),
+        cut_labels(geometry.core_tree, n_clusters, smallest=smallest),
+    ]
+
+
+# --- the test -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Structure:
+    """What was found beside the same on tables without clusters. It prints as a table.
+
+    Attributes
+    ----------
+    statistic : float
+        How far the measures lie above their means on tables without clusters, in their standard
+        deviations: the length of what is above.
+    null_statistics : ndarray of shape (n_draws,)
+        The same of each of these tables beside the others.
+    p_value : float
+        Share of tables without clusters that would have as large a statistic: below `level` there
+        are clusters. It is an estimate from few tables.
+    kind : str
+        What the tables keep of the samples: "columns" or "principal axes", whichever comes nearer.
+    measures : dict of str to tuple
+        Value, mean and standard deviation on tables without clusters, of each measure.
+    level : float
+        Share of tables without clusters that are allowed to pass for some with clusters.
+    """
+
+    statistic: float
+    null_statistics: np.ndarray
+    p_value: float
+    kind: str = KINDS[0]
+    measures: dict = field(default_factory=dict)
+    level: float = LEVEL
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether there are clusters, as far as this test can see."""
+        return self.p_value < self.level
+
+    @property
+    def words(self) -> str:
+        """The finding in one line."""
+        n_draws = len(self.null_statistics)
+        if not n_draws:
+            return "no clusters found, too few different samples to tell"
+        told = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        if self.has_clusters:
+            return f"clusters found, tables without clusters look different ({told})"
+        return f"no clusters found, tables without clusters look alike ({told})"
+
+    def _cells(self):
+        return [
+            [
+                STATISTICS[name],
+                f"{value:.2f}",
+                f"{mean:.2f} +- {deviation:.2f}",
+                f"{(value - mean) / deviation:.1f}",
+            ]
+            for name, (value, mean, deviation) in self.measures.items()
+        ]
+
+    def __str__(self):
+        return f"{text_table(HEADER, self._cells())}\n{self.words}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        """The same table, for notebooks."""
+        return f"{html_table(HEADER, self._cells())}<p>{escape(self.words)}</p>"
+
+    def to_frame(self) -> DataFrame:
+        """Table of the measures.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            What was found, and mean and standard deviation on tables without clusters.
+        """
+        names = ("found", "mean", "deviation")
+        columns = {name: [m[i] for m in self.measures.values()] for i, name in enumerate(names)}
+        return data_frame(columns, list(self.measures), "measure")
+
+
+def structure_of_samples(X, n_jobs, rng):
+    """Whether samples have clusters, by cheap clusterings of them and of other tables."""
+    if len(X) > MAX_SAMPLES:
+        X = X[np.sort(rng.permutation(len(X))[:MAX_SAMPLES])]
+    clusterings = partial(cheap_clusterings, NUMBERS)
+    return structure_of(X, clusterings, clusterings, n_jobs=n_jobs, rng=rng)
+
+
+@one_thread
+def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=None, rng):
+    """Compare clusterings of samples with clusterings of tables like them without clusters.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples.
+    of_samples, of_tables : callable
+        Clusterings of X, and of other tables, from a Geometry, NullTables and a RandomState.
+    n_draws : int or None
+        Number of tables of each kind. None draws more of few samples.
+    level : float
+        Share of tables without clusters that are allowed to pass for some with clusters.
+    n_jobs : int or None
+        Tables that are looked at at the same time.
+    rng : RandomState
+        Draws the tables.
+
+    Returns
+    -------
+    structure : Structure
+    """
+    if len(X) < MIN_SAMPLES or not np.ptp(X, axis=0).any():
+        return Structure(0.0, np.array([]), 1.0, level=level)
+    if n_draws is None:
+        n_draws = int(np.clip(N_DRAWN_SAMPLES // len(X), *N_DRAWS))
+    tables = NullTables.of(X, rng)
+    found = most_evidence(tables.samples, of_samples, tables, rng)
+    seeds = rng.randint(2**31 - 1, size=(len(KINDS), n_draws))
+    without = Parallel(n_jobs=n_jobs)(
+        delayed(_evidence_without)(tables, kind, of_tables, seed)
+        for kind, of_kind in zip(KINDS, seeds, strict=True)
+        for seed in of_kind
+    )
+    tests = [
+        _test(found, np.array(without[i * n_draws : (i + 1) * n_draws]), kind, level)
+        for i, kind in enumerate(KINDS)
+    ]
+    return max(tests, key=lambda test: test.p_value)
+
+
+def _evidence_without(tables, kind, clusterings, seed):
+    rng = np.random.RandomState(seed)
+    return most_evidence(tables.draw(kind, rng), clusterings, tables, rng)
+
+
+def _test(found, without, kind, level):
+    """Test against tables of one kind, each of which is put beside the others, too."""
+    mean, deviation = without.mean(axis=0), deviations_of(without)
+    ahead = (found - mean) / deviation
+    alone = np.array(
+        [_beside(one, np.delete(without, i, axis=0)) for i, one in enumerate(without)]
+    )
+    # of several groups the longest counts, so that it has about the distribution of extremes
+    scale = max(float(alone.std()), LEAST_SPREAD) * np.sqrt(6) / np.pi
+    statistic = length_above(ahead)
+    p_value = gumbel_r.sf(statistic, alone.mean() - np.euler_gamma * scale, scale)
+    measures = {
+        name: (float(found[best, i]), float(mean[best, i]), float(deviation[best, i]))
+        for i, (name, best) in enumerate(zip(STATISTICS, ahead.argmax(axis=0), strict=True))
+    }
+    return Structure(statistic, alone, float(p_value), kind, measures, level)
+
+
+def _beside(one, others):
+    return length_above((one - others.mean(axis=0)) / deviations_of(others))
+
+
+def length_above(ahead):
+    r"""Length :math:`\sqrt{\sum_j \max(z_j, 0)^2}` of the group of which it is the longest."""
+    return float(np.linalg.norm(np.maximum(ahead, 0), axis=1).max())
+
+
+def deviations_of(values):
+    """Standard deviations of columns; where all are equal, what rounding cannot reach."""
+    deviation = values.std(axis=0, ddof=1)
+    return np.maximum(deviation, 1e-6 * (1 + np.abs(values).max(axis=0)))

@@ -1,0 +1,191 @@
+"""Features, probabilities and scores of samples, for every clusterer."""
+
+import pickle
+import warnings
+from copy import copy
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.base import ClusterMixin, clone
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import separatrix
+from separatrix import KernelKMeans, MaximumVolumeClustering, TreeCutClustering
+from separatrix.data.distinct import KnownRows, row_hashes
+from separatrix.data.frames import Frame
+from separatrix.models.calibration import Calibration
+from separatrix.models.extensions import best_rule, held_back_scores
+from separatrix.models.nearest_samples import in_units
+from separatrix.models.scores import cluster_columns, probabilities_of, score_features
+from separatrix.result import decoded
+
+CLUSTERERS = [
+    one
+    for one in (getattr(separatrix, name) for name in separatrix._REGISTRY)
+    if isinstance(one, type) and issubclass(one, ClusterMixin)
+]
+FLOWERS = load_iris().data[::3]
+NEW = FLOWERS[::2] + 0.05
+
+every = pytest.mark.parametrize("estimator", CLUSTERERS, ids=lambda one: one.__name__)
+
+
+@cache
+def fitted(estimator, n_clusters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator(n_clusters, random_state=0).fit(FLOWERS)
+
+
+@every
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+def test_features_and_probabilities_speak_for_what_is_predicted(estimator, n_clusters):
+    model = fitted(estimator, n_clusters)
+    for X in (FLOWERS, NEW):
+        labels, features = model.predict(X), model.transform(X)
+        probabilities = model.predict_proba(X)
+        assert features.shape == probabilities.shape == (len(X), n_clusters)
+        assert np.isfinite(features).all()
+        np.testing.assert_array_equal(features.argmax(axis=1), labels)
+        np.testing.assert_array_equal(probabilities.argmax(axis=1), labels)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        assert model.score(X) == pytest.approx(probabilities.max(axis=1).mean())
+    scores = model.decision_function(NEW)
+    if n_clusters == 2:
+        np.testing.assert_allclose(np.diff(model.transform(NEW)).ravel(), scores)
+    if n_clusters == 3:
+        np.testing.assert_array_equal(model.transform(NEW), scores)
+
+
+@every
+def test_what_is_saved_keeps_the_probabilities_and_no_samples_for_them(estimator):
+    model = fitted(estimator, 3)
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), model.predict_proba(NEW))
+    assert not hasattr(getattr(loaded, "_calibration", None), "X")
+
+
+def test_what_is_saved_before_any_probability_was_asked_for_has_them_too():
+    model = KernelKMeans(3).fit(FLOWERS)
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), model.predict_proba(NEW))
+
+
+def test_features_have_names_and_go_on_in_a_pipeline():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = KernelKMeans(3).set_output(transform="pandas")
+    features = model.fit_transform(X)
+    assert list(features.columns) == list(model.get_feature_names_out())
+    assert list(features.columns) == ["kernelkmeans0", "kernelkmeans1", "kernelkmeans2"]
+    assert make_pipeline(clone(model), LogisticRegression()).fit(X, y).score(X, y) > 0.8
+
+
+def test_a_model_of_an_older_file_says_that_it_has_no_probabilities():
+    model = copy(fitted(KernelKMeans, 3))
+    del model._calibration
+    with pytest.raises(ValueError, match=r"KernelKMeans was saved by a version .* fit it again"):
+        model.predict_proba(NEW)
+    assert model.transform(NEW).shape == (len(NEW), 3)
+
+
+# --- scores of any kind -------------------------------------------------------------------------
+
+
+def test_a_cluster_that_was_never_split_off_has_the_lowest_score_and_no_probability():
+    scores = np.array([[1.0, -np.inf, 0.5], [0.0, -np.inf, 2.0]])
+    np.testing.assert_array_equal(score_features(scores, 3), [[1, 0.5, 0.5], [0, 0, 2]])
+    np.testing.assert_array_equal(probabilities_of(scores, 3)[:, 1], 0.0)
+    two = np.array([np.inf, -np.inf])
+    np.testing.assert_array_equal(score_features(two, 2), [[-0.5, 0.5], [0.5, -0.5]])
+
+
+def test_ties_are_decided_as_predictions_are():
+    rng = np.random.default_rng(0)
+    base = rng.integers(-2, 3, size=(200, 4)).astype(float)
+    last_digits = np.nextafter(base, base + rng.normal(size=base.shape))
+    for scores in (base, last_digits, base[:, 0], last_digits[:, 0]):
+        n_clusters = 2 if scores.ndim == 1 else 4
+        for temperature in (1e-3, 1.0, 1e6, 1e300):
+            found = probabilities_of(scores, n_clusters, temperature)
+            np.testing.assert_array_equal(found.argmax(axis=1), decoded(scores))
+            np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+# --- the temperature ----------------------------------------------------------------------------
+
+
+def clouds(n_samples=400, seed=0):
+    return make_blobs(n_samples, 8, centers=4, cluster_std=4.0, random_state=seed)[0]
+
+
+some = pytest.mark.parametrize(
+    "estimator", [KernelKMeans, MaximumVolumeClustering, TreeCutClustering]
+)
+
+
+@some
+def test_sureness_does_not_depend_on_units(estimator):
+    """But for the halves, which other values of the features draw otherwise."""
+    X, unit = clouds(), 2.0**40
+    sureness = estimator(4, random_state=0).fit(X).score(X)
+    assert estimator(4, random_state=0).fit(unit * X).score(unit * X) == pytest.approx(
+        sureness, abs=0.02
+    )
+
+
+@some
+def test_sureness_does_not_depend_on_the_order_of_rows_and_weight_is_repetition(estimator):
+    X, rng = clouds(), np.random.default_rng(0)
+    model, counts = estimator(4, random_state=0).fit(X)._model, rng.integers(0, 3, len(X))
+    weighted = Calibration.of(model, X, counts.astype(float))
+    repeated = Calibration.of(model, rng.permutation(np.repeat(X, counts, axis=0)))
+    assert weighted.temperature == pytest.approx(repeated.temperature, rel=1e-6)
+
+
+def test_the_temperature_is_the_likeliest_for_labels_that_were_held_back():
+    """Against a grid, with the predictions of the best rule taken from its parts."""
+    X = clouds()
+    X = X[np.argsort(row_hashes(X))]
+    model = KernelKMeans(4, random_state=0).fit(X)
+    halves = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
+    held_back = held_back_scores(Frame.of(X)(X), model.predict(X), 4, halves)
+    predicted = held_back[best_rule(held_back, model.predict(X))[0]].argmax(axis=1)
+    columns = cluster_columns(model.decision_function(X), 4)
+
+    def likelihood(temperature):
+        return log_softmax(columns / temperature, axis=1)[np.arange(len(X)), predicted].mean()
+
+    found = model._calibration.temperature
+    grid = found * np.geomspace(0.01, 100, 201)
+    assert likelihood(found) >= max(likelihood(one) for one in grid) - 1e-9
+
+
+def test_probabilities_are_as_sure_as_a_boundary_of_other_samples():
+    """Mean confidence beside the share of new labels that a boundary relearned of half finds."""
+    X, new = np.split(clouds(1_200), 2)
+    model = KernelKMeans(4, random_state=0).fit(X)
+    half = LogisticRegression(C=1e-2).fit(X[::2], model.predict(X[::2]))
+    agreement = np.mean(half.predict(new) == model.predict(new))
+    assert abs(model.score(new) - agreement) < 0.05
+
+
+def test_a_model_that_forgets_samples_is_that_of_the_others():
+    """Training samples lie at distance zero: sureness must come of samples that are new."""
+    X, new = np.split(clouds(800), 2)
+    model = TreeCutClustering(4, n_neighbors=1, smallest_share=0.5).fit(X)
+    others = replace(
+        model._model,
+        rows=in_units(X[100:], model._model.exponent),
+        radii=np.zeros(300),
+        clusters=model.predict(X[100:]),
+        known=KnownRows.of(X[100:]),
+    )
+    for rows in (X, new):
+        found = model._model.forgetting(X[:100]).scores(rows)
+        np.testing.assert_allclose(found, others.scores(rows), rtol=1e-12)
+    assert model._model.forgetting(X) is model._model
