@@ -228,13 +228,13 @@ def agreement(found, n_samples=20_000, n_features=20):
         for device, move, _ in found:
             try:
                 with sklearn.config_context(array_api_dispatch=True):
-                    model = clone(estimator).fit(move(X))
+                    labels = to_numpy(clone(estimator).fit(move(X)).labels_)
             except TypeError as error:
                 rows.setdefault(public, {})[device] = str(error)
                 print(f"  {public:40} {device:12} refused: {error}", flush=True)
                 continue
             host = host or clone(estimator).fit(X)
-            same = float(np.mean(to_numpy(model.labels_) == host.labels_))
+            same = float(np.mean(labels == host.labels_))
             rows.setdefault(public, {})[device] = same
             print(f"  {public:40} {device:12} {same:.4%} of the labels are equal", flush=True)
     return rows

@@ -281,3 +281,11 @@ def test_what_cannot_work_is_refused(monkeypatch):
 def test_information_of_a_few_samples(n):
     X = np.arange(float(n))[:, None]
     assert np.isfinite(least_squares_mutual_information(X, np.arange(n) % 2, random_state=0))
+
+
+def test_one_heavy_sample_needs_no_copies_without_end():
+    X = make_blobs(24, random_state=0)[0]
+    weight = np.ones(len(X))
+    weight[0] = 1e12
+    model = SquaredLossMutualInformationClustering(2, n_neighbors=3).fit(X, sample_weight=weight)
+    assert len(model.labels_) == len(X)

@@ -254,3 +254,9 @@ X_BAD, Y_BAD = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 2
 def test_bad_input_is_named(params, X, y, weight, message):
     with pytest.raises(ValueError, match=message):
         MinimaxProbabilityMachine(**params).fit(X, y, sample_weight=weight)
+
+
+def test_classes_of_one_sample_without_a_ridge_are_refused_in_words():
+    X = np.arange(14.0)[:, None]
+    with pytest.raises(ValueError, match="reg"):
+        MinimaxProbabilityMachine(reg=5e-324).fit(X, np.arange(14))

@@ -1,6 +1,7 @@
 """Dask arrays: the same answers as in memory, block by block, and lazy predictions."""
 
 import collections
+import pickle
 import threading
 
 import numpy as np
@@ -253,3 +254,11 @@ def test_dask_predictions_name_values_out_of_range(da, X):
     lazy = model.predict(da.from_array(1e200 * X, chunks=(25, 3)))
     with pytest.raises(ValueError, match=r"X has values up to .*, too large"):
         lazy.compute()
+
+
+def test_a_saved_model_holds_labels_and_no_graph(da, X):
+    model = MaximinSeparationClustering(3).fit(da.from_array(X, chunks=(30, 3)))
+    loaded = pickle.loads(pickle.dumps(model))
+    assert isinstance(loaded.labels_, np.ndarray)
+    np.testing.assert_array_equal(loaded.labels_, model.labels_.compute())
+    assert isinstance(model.labels_, da.Array)

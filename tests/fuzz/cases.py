@@ -8,7 +8,7 @@ the words of a refusal are clear.
 
 import copy
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 
 import numpy as np
@@ -17,7 +17,7 @@ import separatrix
 
 from .arguments import arguments
 from .parameters import WITHIN, number_of_clusters, parameters
-from .pieces import ESTIMATORS, FINE, LINKS, PRECOMPUTED, SIZES, Piece, estimator_of
+from .pieces import BAD, ESTIMATORS, FINE, LINKS, PRECOMPUTED, SIZES, Piece, estimator_of
 from .samples import contained, probe, seen_by, similarities, table_and_shape
 
 # A fit of all candidates takes a hundred times that of the others.
@@ -147,13 +147,17 @@ def make_case(name, seed):
     callback = None
     if is_clusterer and rng.random() < 0.06:
         callback = ("stops", "raises")[rng.integers(2)]
+    given = arguments(rng, name, len(rows), k, hostile)
+    if precomputed and matrices[0] != "kernel" and "sample_weight" in given:
+        # the matrix says how samples weigh, and weights beside it are refused
+        given["sample_weight"] = replace(given["sample_weight"], grade=BAD)
     return Case(
         name=name,
         seed=seed,
         params=params,
         rows=rows,
         X=X,
-        given=arguments(rng, name, len(rows), k, hostile),
+        given=given,
         callback=callback,
         probe=probe(rng, rows, X, precomputed, "probe" in hostile),
         choice=int(rng.integers(2**31)),

@@ -385,7 +385,8 @@ def judge_labels(case, model, told):
     if by_size and (np.diff(sizes) > 0).any():
         yield Violation("the largest cluster comes first", "labels_", told=str(sizes))
     rows = dense(case.X.value)
-    if rows is not None and not case.is_linked and not case.precomputed:
+    free = case.is_linked or case.is_bounded  # bounds may part equal samples
+    if rows is not None and not free and not case.precomputed:
         _, group = np.unique(rows, axis=0, return_inverse=True)
         pairs = np.unique(np.column_stack([group.ravel(), labels]), axis=0)
         if len(np.unique(pairs[:, 0])) < len(pairs):
@@ -420,6 +421,8 @@ def expected_labels(case, model):
     # the paper's vote is no boundary's, nor are labels of bounded sizes where the docs say so
     free = case.is_bounded and "`predict` is free" in " ".join(inspect.getdoc(type(model)).split())
     free = free or case.is_linked or case.passes("readout", "vote")
+    # so far from the origin, kernels of inner products differ by less than they are rounded to
+    free = free or ("far_away" in case.X.words and "kernel" in case.params)
     return computed(model.labels_) if hasattr(model, "labels_") and not free else None
 
 

@@ -14,6 +14,7 @@ from separatrix.labels.sizes import (
     balanced_threshold,
     check_halves,
     rounded,
+    size_bounds,
 )
 
 LOSSES = {
@@ -403,3 +404,8 @@ def test_halves_of_odd_numbers_need_a_balance_of_a_sample():
         least = float(str(refused.value).split("use balance=")[1].split()[0])
         check_halves(least, n_samples)
         assert (least - 1e-4) * n_samples < 1
+
+
+def test_bounds_beyond_all_counts_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"min_size=1\.7e\+308"):
+        size_bounds(10, 3, 1.7e308, None)

@@ -54,6 +54,9 @@ ROUNDING = 1e-8
 
 # --- the estimator ------------------------------------------------------------------------------
 
+# Copies of samples that stand for their weights where similarities are chosen.
+MOST_COPIES = 1_000_000
+
 
 class SquaredLossMutualInformationClustering(GraphClustering):
     """Clusters that share the most information with the samples, in closed form.
@@ -411,8 +414,12 @@ def solve_information(problem, n_clusters, *, normalize):
 
 
 def copies_of(weight):
-    """Indices of samples, each as often as it weighs, in multiples of the unit of the weights."""
-    return np.repeat(np.arange(len(weight)), np.rint(weight / unit_of(weight)).astype(np.intp))
+    """Indices of samples, each as often as it weighs, in multiples of the unit of the weights.
+
+    Beyond some number of copies the unit is larger, and every sample is there once at least.
+    """
+    unit = max(unit_of(weight), weight.sum() / MOST_COPIES)
+    return np.repeat(np.arange(len(weight)), np.maximum(1, np.rint(weight / unit)).astype(np.intp))
 
 
 def component_vectors(K, roots, n_vectors):

@@ -282,6 +282,13 @@ class BaseClustering(
         columns = score_features(scores, model.n_clusters)
         return within_bounds(columns, self.min_size, self.max_size, n_clusters=self.n_clusters)
 
+    def __getstate__(self):
+        """What is saved: labels of a dask array in memory, without the graph that makes them."""
+        state = super().__getstate__()
+        if is_dask(state.get("labels_")):
+            state = {**state, "labels_": state["labels_"].compute()}
+        return state
+
     def _clusters_known(self, X, sample_weight, links):
         """Rows that are a cluster each where nothing is to be solved, or None.
 

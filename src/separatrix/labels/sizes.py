@@ -164,7 +164,7 @@ def _counts(name, bound, n_samples, n_clusters):
             f"{name}={bound} must be whole numbers of samples, or shares of them below 1."
         )
     # shares of whole samples: 0.3 of 10 are 3, whatever the last digit of the product is
-    shares = n_samples * values
+    shares = n_samples * np.where(is_share, values, 0.0)
     whole = np.ceil(shares - 1e-9) if name == "min_size" else np.floor(shares + 1e-9)
     counts = np.where(is_share, whole, np.minimum(values, n_samples + 1.0))
     return np.broadcast_to(counts.astype(np.int64), n_clusters)

@@ -116,8 +116,12 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
     def solve(b, *, transposed=False):
         return solve_triangular(L, b, lower=True, trans=int(transposed), check_finite=False)
 
-    start = solve(difference)
-    length = np.linalg.norm(start)
+    with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
+        start = solve(difference)
+        length = np.linalg.norm(start)
+        largest = length**2
+    if not np.isfinite(largest):
+        raise LinAlgError("the sum of the covariances is singular")
     if length == 0:  # equal means: every direction is as good, and none separates
         w = solve(np.full_like(difference, 1.0), transposed=True)
         return Direction.along(w, difference, w @ S_plus @ w, w @ S_minus @ w)
