@@ -409,3 +409,15 @@ def test_halves_of_odd_numbers_need_a_balance_of_a_sample():
 def test_bounds_beyond_all_counts_are_refused_in_words():
     with pytest.raises(ValueError, match=r"min_size=1\.7e\+308"):
         size_bounds(10, 3, 1.7e308, None)
+
+
+def test_scores_closer_than_rounding_all_the_way_are_cut_within_the_balance():
+    scores = np.linspace(0.5, 1.0, 600_000, dtype=np.float32)
+    rounding = 32 * np.finfo(np.float32).eps
+    assert np.diff(scores).max() < rounding
+    cut = balanced_threshold(scores, loss="hinge", balance=0.1)
+    assert cut.within
+    assert abs(np.mean(np.sign(scores - np.float32(cut.threshold)))) <= 0.1 + 1e-5
+    # equal samples, which rounding made different, stay together
+    scores = np.float32(1.0) + np.float32(1e-7) * np.arange(4, dtype=np.float32)
+    assert not balanced_threshold(scores, loss="hinge", balance=0.1).within

@@ -181,6 +181,8 @@ def _summed(counts):
 
 # A band is met up to this rounding of sums of weights.
 ROUNDING = 1e-12
+# Scores without a gap over so many times what rounding makes of equal ones are of many samples.
+DENSE = 100
 # Of the largest score: far more than rounding parts equal samples by, and next to nothing.
 NUDGE = 1e-10
 
@@ -243,12 +245,16 @@ def _cuts(f, eps, low, high):
     """How many of the sorted scores lie below each cut, for cuts behind scores low to high - 1.
 
     A cut needs neighbours that differ by more than what rounding can make of equal samples.
+    Millions of scores may lie closer than that all the way; then any that differ will do.
     """
     xp, _ = namespace_of(f)
     if low >= high:
         return xp.nonzero(f[:0] > 0)[0]
-    largest = max(abs(float(f[0])), abs(float(f[-1])))
-    (behind,) = xp.nonzero(f[low + 1 : high + 1] - f[low:high] > 32 * eps * largest)
+    rounding = 32 * eps * max(abs(float(f[0])), abs(float(f[-1])))
+    steps = f[low + 1 : high + 1] - f[low:high]
+    (behind,) = xp.nonzero(steps > rounding)
+    if behind.shape[0] == 0 and float(f[high] - f[low]) > DENSE * rounding:
+        (behind,) = xp.nonzero(steps > 0)
     return behind + (low + 1)
 
 
