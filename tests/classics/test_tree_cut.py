@@ -228,3 +228,11 @@ def test_what_it_cannot_take_is_named():
     for parameters in ({"smallest_share": 1.1}, {"unevenness": -0.1}, {"n_neighbors": 0}):
         with pytest.raises(ValueError, match=next(iter(parameters))):
             TreeCutClustering(**parameters).fit(X)
+
+
+def test_weights_beyond_all_counts_are_refused_by_the_rule_that_counts():
+    X = np.arange(24.0).reshape(12, 2) ** 2
+    weight = np.ones(12)
+    weight[0] = 1e12
+    with pytest.raises(ValueError, match="sample_weight sums to 1e\\+12"):
+        TreeCutClustering(3, rule="join").fit(X, sample_weight=weight)

@@ -189,3 +189,10 @@ def test_a_model_that_forgets_samples_is_that_of_the_others():
         found = model._model.forgetting(X[:100]).scores(rows)
         np.testing.assert_allclose(found, others.scores(rows), rtol=1e-12)
     assert model._model.forgetting(X) is model._model
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_probabilities_of_equal_samples_that_labels_part():
+    X, known = np.full((16, 1), 5.0), np.array([2, 0, -1, 0, 1] + [-1] * 11)
+    model = KernelKMeans(3).fit(X, known_labels=known)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

@@ -37,6 +37,9 @@ MAX_SAMPLES, MAX_FEATURES, MIN_NEIGHBORS = 20_000, 4, 10
 
 # --- the estimator ------------------------------------------------------------------------------
 
+# Most samples that are counted one by one, those that weights stand for among them.
+MOST_COUNTED = 100_000_000
+
 
 class TreeCutClustering(BaseClustering):
     """Clusters that are left when long links of the minimum spanning tree are cut.
@@ -222,6 +225,11 @@ class TreeCutClustering(BaseClustering):
             raise ValueError(
                 "rule='join' counts samples, so sample_weight has to be whole numbers; round the "
                 "weights, or use rule='cut'."
+            )
+        if self.rule == "join" and n_samples > MOST_COUNTED:
+            raise ValueError(
+                f"rule='join' counts samples, and sample_weight sums to {n_samples:.3g} of them, "
+                f"more than {MOST_COUNTED:.0e}; divide the weights, or use rule='cut'."
             )
         return TreeProblem.of(X, min(self.n_neighbors, most), sample_weight)
 

@@ -72,6 +72,8 @@ class Calibration:
         halves = np.arange(0, len(weight), 2), np.arange(1, len(weight), 2)
         labels = to_numpy(decoded(self.model.scores(X)))
         places = dense(X).astype(np.float64)
+        if not np.ptp(places, axis=0).any():  # links part samples that are all equal
+            return 1.0
         learn = one_thread(held_back_scores)
         held_back = learn(Frame.of(places)(places), labels, n_clusters, halves)
         predicted = held_back[best_rule(held_back, labels)[0]].argmax(axis=1)
