@@ -16,7 +16,7 @@ from separatrix._output import quoted
 from separatrix.cli import Refusal
 from separatrix.cli.reading import NO_ROWS, VALUE, Table
 from separatrix.cli.writing import with_labels
-from separatrix.data.blocks import RowBlocks
+from separatrix.data.blocks import RowBlocks, parquet_batches
 from separatrix.data.memory import physical_memory
 
 __all__ = ["LargeTable", "is_large", "read_large_table"]
@@ -92,11 +92,8 @@ class LargeTable:
     def blocks(self, columns=None):
         """Tables of some rows each, in their order; of all columns if none are named."""
         names = self.files.schema.names if columns is None else columns
-        for file in self.files.files:
-            # without buffers for what comes next one row group is in memory at a time
-            with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as parquet:
-                for batch in parquet.iter_batches(BLOCK_ROWS, columns=names):
-                    yield pa.Table.from_batches([batch]).select(names)
+        for batch in parquet_batches(self.files, BLOCK_ROWS, names):
+            yield pa.Table.from_batches([batch]).select(names)
 
     def sample(self, columns):
         """Columns of rows drawn by chance, the same each time, in their order."""

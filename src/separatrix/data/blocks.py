@@ -8,10 +8,20 @@ import numpy as np
 
 from separatrix._typing import Array
 
-__all__ = ["RowBlocks"]
+__all__ = ["RowBlocks", "parquet_batches"]
 
 # Numbers of a block of a Parquet file, 16 MB of float32: many blocks fit memory at a time.
 BLOCK_SIZE = 2**22
+
+
+def parquet_batches(files, n_rows, columns):
+    """Columns of at most so many rows of Parquet files at a time, from a dataset of pyarrow."""
+    from pyarrow.parquet import ParquetFile
+
+    for file in files.files:
+        # without buffers for what comes next one row group is in memory at a time
+        with ParquetFile(file, pre_buffer=False) as parquet:
+            yield from parquet.iter_batches(n_rows, columns=columns)
 
 
 class RowBlocks:
@@ -95,7 +105,6 @@ class RowBlocks:
         """
         try:
             from pyarrow import dataset, types
-            from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise ImportError("from_parquet needs pyarrow: pip install pyarrow") from error
         files = dataset.dataset(path, format="parquet")
@@ -118,13 +127,12 @@ class RowBlocks:
 
         def read():
             rows = max(1, BLOCK_SIZE // max(1, len(names)))
-            for file in files.files:  # one row group at a time is in memory
-                for batch in ParquetFile(file, pre_buffer=False).iter_batches(rows, columns=names):
-                    columns = (
-                        batch.column(name).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
-                        for name in names
-                    )
-                    yield np.column_stack(list(columns))
+            for batch in parquet_batches(files, rows, names):
+                columns = (
+                    batch.column(name).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+                    for name in names
+                )
+                yield np.column_stack(list(columns))
 
         return cls(read, (files.count_rows(), len(names)), dtype, names)
 

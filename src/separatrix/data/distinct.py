@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import is_lazy, to_numpy
+from separatrix._sklearn import to_numpy
 from separatrix.data.rows import beside, map_chunks, row_slices, rows_at
 
 # Rows that are looked at first: as a rule they differ often enough.
@@ -122,7 +122,7 @@ def few_distinct_rows(X, sample_weight, n_wanted):
     if len(np.unique(row_hashes(rows_at(X, first)))) >= n_wanted:
         return None
     weight = np.ones(X.shape[0]) if weight is None else weight
-    local = weight if is_lazy(X) else beside(weight, X)
+    local = beside(weight, X)
     weights: dict[int, float] = {}
     rows: dict[int, np.ndarray] = {}
     for hashes, found, sums in map_chunks(_distinct_of_chunk, X, local, most=n_wanted):

@@ -160,6 +160,15 @@ def rows_at(X, drawn=None):
     return to_numpy(namespace_of(X)[0].take(X, like(drawn, X), axis=0))
 
 
+def rows_beside(X, drawn):
+    """Rows `drawn` of `X` where they are, lazily for a dask array; of read blocks in memory."""
+    if is_lazy(X) and not is_dask(X):
+        return X.rows(drawn)
+    if is_dask(X) or isinstance(X, np.ndarray) or sp.issparse(X):
+        return X[drawn]
+    return namespace_of(X)[0].take(X, like(drawn, X), axis=0)
+
+
 def sample_rows(X, sample_weight, *, size, rng):
     """Rows of `X` as a NumPy or sparse matrix: those of positive weight, or a sample of `size`.
 

@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, one_thread, to_numpy
+from separatrix._sklearn import is_dask, one_thread, to_numpy
 from separatrix.data.distinct import row_hashes
 from separatrix.data.frames import Frame
+from separatrix.data.rows import rows_beside
 from separatrix.models.scores import cluster_columns, dense, leads
 from separatrix.result import decoded
 
@@ -53,11 +53,11 @@ class Calibration:
         most = min(MAX_SAMPLES, max(2, MAX_NUMBERS // X.shape[1]))
         if sample_weight is None:
             drawn = _drawn(X.shape[0], most)
-            return cls(model, _copied(X, drawn), np.ones(len(drawn)))
+            return cls(model, rows_beside(X, drawn), np.ones(len(drawn)))
         weight = to_numpy(sample_weight)
         present = np.flatnonzero(weight > 0)
         drawn = present[_drawn(len(present), most)]
-        return cls(model, _copied(X, drawn), weight[drawn])
+        return cls(model, rows_beside(X, drawn), weight[drawn])
 
     @cached_property
     def temperature(self):
@@ -79,7 +79,7 @@ class Calibration:
         predicted = held_back[best_rule(held_back, labels)[0]].argmax(axis=1)
         columns = np.zeros((len(weight), n_clusters))
         for half in halves:
-            columns[half] = self._columns_as_new(_copied(X, half))
+            columns[half] = self._columns_as_new(rows_beside(X, half))
         unit = float(np.median(leads(columns).max(axis=1))) or 1.0
         behind = (columns - columns.max(axis=1, keepdims=True)) / unit
         factor = likeliest_factor(np.maximum(behind, -FARTHEST), predicted, weight)
@@ -91,7 +91,7 @@ class Calibration:
         _, first, place = np.unique(
             row_hashes(to_numpy(X)), return_index=True, return_inverse=True
         )
-        return _copied(X, first), np.bincount(place, self.weight)
+        return rows_beside(X, first), np.bincount(place, self.weight)
 
     def _columns_as_new(self, X):
         """Scores of training samples as if they were new to the model."""
@@ -111,12 +111,3 @@ def _drawn(n_samples, most):
         return np.arange(n_samples)
     # not by the estimator's own generator, which may be the user's
     return np.unique(np.random.RandomState(0).randint(n_samples, size=most))
-
-
-def _copied(X, rows):
-    """Rows of `X` where they are, lazily for a dask array."""
-    if is_lazy(X) and not is_dask(X):
-        return X.rows(rows)
-    if is_dask(X) or isinstance(X, np.ndarray) or sp.issparse(X):
-        return X[rows]
-    return namespace_of(X)[0].take(X, like(rows, X), axis=0)

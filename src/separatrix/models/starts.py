@@ -20,11 +20,11 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from separatrix._sklearn import is_dask, like, namespace_of, one_blas_thread, to_numpy
+from separatrix._sklearn import is_dask, like, one_blas_thread, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.gate import naming
 from separatrix.data.ordering import canonical_order
-from separatrix.data.rows import beside, map_rows, sample_rows, sample_size
+from separatrix.data.rows import beside, map_rows, rows_beside, sample_rows, sample_size
 from separatrix.labels.links import linked_labels
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Progress, Status
@@ -118,7 +118,7 @@ class SampledProblem:
         if taught is None:
             return None
         usual = self.kmeans_start(n_clusters, rng=None, n_init=1)
-        labels = to_numpy(usual.labels(_rows_of(self.start_space, taught.known)))
+        labels = to_numpy(usual.labels(rows_beside(self.start_space, taught.known)))
         told = contingency_matrix(known_labels[taught.known], labels)
         return taught.rule if taught.n_right > told[linear_sum_assignment(-told)].sum() else None
 
@@ -442,11 +442,6 @@ class Taught:
     rule: Any
     known: np.ndarray
     n_right: int
-
-
-def _rows_of(X, rows):
-    """Some rows of samples in memory, where they are."""
-    return X[rows] if sp.issparse(X) else namespace_of(X)[0].take(X, like(rows, X), axis=0)
 
 
 def told_right(classifier, rows, labels, weight, n_folds):
