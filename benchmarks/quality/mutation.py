@@ -38,6 +38,10 @@ SUBJECTS = {
         f"{SEPARATION}::test_cut_is_the_best_of_all_cuts",
         f"{SEPARATION}::test_equal_values_cannot_be_cut",
     ],
+    "labels/offsets.py": [
+        "tests/labels/test_transport.py",
+        "tests/labels/test_sizes.py",
+    ],
     "labels/transport.py": [
         "tests/labels/test_transport.py",
         "tests/labels/test_size_bounds.py",

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import separatrix
+from separatrix.labels.offsets import first_offsets
 from separatrix.labels.sizes import balanced_offsets
-from separatrix.labels.transport import first_offsets
 
 KERNELS = [{"kernel": kernel} for kernel in ("linear", "rbf")]
 OPTIONS = {

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 
 from separatrix.data.ordering import canonical_order
 
@@ -63,3 +64,13 @@ def test_dense_and_sparse_rows_have_one_order():
     for table in ("cloud", "wide", "zeros"):
         X = TABLES[table]
         np.testing.assert_array_equal(canonical_order(sparse.csr_array(X)), canonical_order(X))
+
+
+@pytest.mark.parametrize("table", ["cloud", "wide", "equal rows", "one feature", "zeros"])
+def test_rows_of_another_namespace_come_in_the_same_order(table):
+    xp = pytest.importorskip("array_api_strict")
+    with config_context(array_api_dispatch=True):
+        found = canonical_order(xp.asarray(TABLES[table]))
+    np.testing.assert_array_equal(
+        TABLES[table][found], TABLES[table][canonical_order(TABLES[table])]
+    )

@@ -262,7 +262,7 @@ def test_offsets_do_not_cost_more_than_none_where_none_are_needed():
 @pytest.mark.parametrize("equal", [False, True])
 def test_offsets_of_many_samples_keep_their_bounds(equal, monkeypatch):
     """Found on some of the samples, drawn and undecided ones, and then right for all."""
-    monkeypatch.setattr("separatrix.labels.transport.FLOW_SAMPLES", 300)
+    monkeypatch.setattr("separatrix.labels.offsets.FLOW_SAMPLES", 300)
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((4_000, 5)) + rng.standard_normal(5)
     low, high = (800, 800) if equal else (760, 840)

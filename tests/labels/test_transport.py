@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import floyd_warshall
+from sklearn import config_context
 
+from separatrix.labels import offsets as offsets_of_scores
 from separatrix.labels import transport
-from separatrix.labels.transport import first_offsets, swept_offsets
+from separatrix.labels.offsets import first_offsets, swept_offsets
+from separatrix.labels.sizes import balanced_offsets
 
 
 def sizes_by(scores, weight, offsets):
@@ -100,8 +103,9 @@ def many_case(weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_samples_drawn_speak_for_all(weighted, monkeypatch):
-    monkeypatch.setattr(transport, "FLOW_SAMPLES", 1_000)
-    monkeypatch.setattr(transport, "FLOW_ROUNDS", 0)
+    monkeypatch.setattr(offsets_of_scores, "FLOW_SAMPLES", 1_000)
+    monkeypatch.setattr(offsets_of_scores, "FLOW_ROUNDS", 0)
+    monkeypatch.setattr(offsets_of_scores, "DRAWN", 1_001)
     scores, weight, sizes = many_case(weighted)
     offsets = first_offsets(scores, weight, np.floor(sizes), np.ceil(sizes))
     np.testing.assert_allclose(sizes_by(scores, weight, offsets), sizes, rtol=0.2)
@@ -109,7 +113,7 @@ def test_samples_drawn_speak_for_all(weighted, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_undecided_samples_settle_what_the_drawn_ones_left(weighted, monkeypatch):
-    monkeypatch.setattr(transport, "FLOW_SAMPLES", 300)
+    monkeypatch.setattr(offsets_of_scores, "FLOW_SAMPLES", 300)
     scores, weight, sizes = many_case(weighted)
     bounds = np.floor(sizes), np.ceil(sizes)
     found = first_offsets(scores, weight, *bounds)
@@ -156,7 +160,7 @@ def offset_by_definition(needed, weight, least, most):
     return nearest.max() if size > most else nearest.min()
 
 
-def test_an_offset_in_order_is_the_nearest_to_zero_of_the_best():
+def test_an_offset_is_the_nearest_to_zero_of_the_best():
     n_moved = 0
     for seed in range(300):
         rng = np.random.default_rng(seed)
@@ -165,10 +169,27 @@ def test_an_offset_in_order_is_the_nearest_to_zero_of_the_best():
         weight[:2], needed[:2] = 1.0, (0.55, -0.55)
         least = float(rng.integers(0, 8))
         most = least + float(rng.integers(0, 3))
-        found = transport._offset_in_order(needed, weight, np.argsort(needed), least, most)
+        found = offsets_of_scores._nearest_offset(needed, weight, least, most)
         assert found == pytest.approx(offset_by_definition(needed, weight, least, most))
         n_moved += found != 0
     assert 100 < n_moved < 300
+
+
+def test_scores_of_another_namespace_have_the_same_offsets(monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    scores, weight, sizes = many_case(weighted=True)
+    for flow_samples in (300, 20_000):
+        monkeypatch.setattr(offsets_of_scores, "FLOW_SAMPLES", flow_samples)
+        for given in (None, weight):
+            bounds = {"min_size": 0.9 * sizes, "max_size": 1.1 * sizes}
+            if given is None:
+                bounds = {"min_size": 900, "max_size": 1_100}
+            expected = balanced_offsets(scores, given, **bounds)
+            with config_context(array_api_dispatch=True):
+                found = balanced_offsets(xp.asarray(scores), given, **bounds)
+            np.testing.assert_allclose(found.offsets, expected.offsets, atol=1e-12)
+            assert found.within
+            assert expected.within
 
 
 def excess_by(scores, offsets, least, most):

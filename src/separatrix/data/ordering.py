@@ -6,9 +6,9 @@ What is drawn, summed or settled by position in this order is the same however t
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix._sklearn import like, namespace_of, to_numpy, widest_float
 from separatrix.data.distinct import mixed, row_hashes
-from separatrix.data.rows import map_chunks, rows_at
+from separatrix.data.rows import join_rows, map_chunks, rows_at
 
 
 def canonical_order(X, sample_weight=None):
@@ -29,11 +29,14 @@ def canonical_order(X, sample_weight=None):
     order : ndarray of int of shape (n_samples,)
         Indices of the rows. Rows that are equal in all, with equal weights, keep their order.
     """
-    places = np.concatenate(list(map_chunks(_combined, X)))
-    order = np.argsort(places, kind="stable")
-    shared = places[order[1:]] == places[order[:-1]]
-    if not shared.any():
-        return order
+    places = join_rows(map_chunks(_combined, X))
+    xp, _ = namespace_of(places)
+    order = xp.argsort(places, stable=True)
+    increasing = xp.take(places, order)
+    shared = increasing[1:] == increasing[:-1]
+    if not bool(xp.any(shared)):
+        return to_numpy(order)
+    places, order, shared = to_numpy(places), to_numpy(order), to_numpy(shared)
     tied = np.sort(order[np.append(False, shared) | np.append(shared, False)])
     hashes = np.zeros(len(places), dtype=np.uint64)
     hashes[tied] = row_hashes(rows_at(X, tied))
@@ -62,4 +65,11 @@ def _combined(X):
         rows = np.repeat(np.arange(n_rows), np.diff(X.indptr))
         return np.bincount(rows, X.data * shares[X.indices], n_rows)
     # one row at a time: a product of matrices rounds by where in them a row lies
-    return np.add.reduce(np.multiply(to_numpy(X), shares, order="C", dtype=np.float64), axis=1)
+    if isinstance(X, np.ndarray):
+        return np.add.reduce(np.multiply(X, shares, order="C", dtype=np.float64), axis=1)
+    # and so do sums of rows on a device
+    xp, device = namespace_of(X)
+    combined = xp.zeros(n_rows, dtype=widest_float(X), device=device)
+    for feature, share in enumerate(shares.tolist()):
+        combined = combined + xp.astype(X[:, feature], combined.dtype) * share
+    return combined

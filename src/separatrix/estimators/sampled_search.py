@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import assert_all_finite
 
-from separatrix._sklearn import is_dask, is_lazy, like, to_numpy
+from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.ordering import canonical_order, reordered
 from separatrix.data.places import order_of_places
@@ -251,8 +251,8 @@ class SearchProblem:
         """Boundaries with offsets that keep cluster sizes, and a labelling that keeps links."""
         scores = self._scores(boundaries)
         if self.links is None:
-            columns = to_numpy(scores)
-            columns = np.column_stack([-columns, columns]) if scores.ndim == 1 else columns
+            xp, _ = namespace_of(scores)
+            columns = xp.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
             found = balanced_offsets(columns, self.sample_weight, min_size=least, max_size=most)
             offsets = without_ties(columns, found.offsets)
         else:

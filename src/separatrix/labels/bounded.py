@@ -46,19 +46,41 @@ def bounded_labels(scores, least, most):
     sizes = np.bincount(labels, minlength=n_clusters)
     if n_clusters == 1 or ((least <= sizes) & (sizes <= most)).all():
         return labels
-    prices, settled = np.zeros(n_clusters), False
     order = np.random.RandomState(0).permutation(n_samples)  # the same each time
-    n_some = FIRST_SAMPLES
-    while n_some < n_samples:
-        ratio = n_some / n_samples
-        bounds = np.floor(ratio * least), np.ceil(ratio * most)
-        _, prices, _ = _transported(scores[order[:n_some]], *bounds, prices, FIRST_MOVABLE)
-        n_some *= GROWTH
-    n_movable = FIRST_MOVABLE
+    prices = prices_of_growing_parts(scores, least, most, order)
+    n_movable, settled = FIRST_MOVABLE, False
     while not settled:
         labels, prices, settled = _transported(scores, least, most, prices, n_movable)
         n_movable *= 2
     return labels
+
+
+def prices_of_growing_parts(scores, least, most, order=None):
+    """Prices by the first thousand samples, then by more: each part begins with those before.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_clusters)
+        Scores in double precision.
+    least, most : ndarray of shape (n_clusters,)
+        Bounds of the sizes of all samples.
+    order : ndarray of int of shape (n_samples,), default=None
+        A random order, unless the samples are in one.
+
+    Returns
+    -------
+    prices : ndarray of shape (n_clusters,)
+        Of the largest part that is not all of the samples.
+    """
+    n_samples, n_clusters = scores.shape
+    prices, n_some = np.zeros(n_clusters), FIRST_SAMPLES
+    while n_some < n_samples:
+        ratio = n_some / n_samples
+        bounds = np.floor(ratio * least), np.ceil(ratio * most)
+        some = scores[:n_some] if order is None else scores[order[:n_some]]
+        _, prices, _ = _transported(some, *bounds, prices, FIRST_MOVABLE)
+        n_some *= GROWTH
+    return prices
 
 
 def _transported(scores, least, most, prices, n_movable):

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._sklearn import namespace_of, to_numpy, widest_float
+from separatrix._sklearn import is_numpy, like, namespace_of, to_numpy, widest_float
 from separatrix.data.gate import check_numbers
+from separatrix.result import Labelling
 
 # Of an even share, which a cluster of free size keeps at least.
 FLOOR = 0.1
@@ -207,7 +208,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class _Sorted:
+class OrderedScores:
     """Scores in order, with prefix sums of their weights and of their weighted values."""
 
     f: Any
@@ -289,7 +290,7 @@ def balanced_threshold(scores, sample_weight=None, *, loss, balance):
     cut : Cut
     """
     xp, _ = namespace_of(scores)
-    ordered = _Sorted.of(scores, sample_weight)
+    ordered = OrderedScores.of(scores, sample_weight)
     f, weight = ordered.f, ordered.weight
     total = float(weight[-1])
     # 1) cuts within the band, behind the `k`-th score, counted from 1, where the next one differs
@@ -436,20 +437,25 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size):
     -------
     result : Offsets
     """
-    scores = to_numpy(scores)
+    xp, device = namespace_of(scores)
     n_samples, n_clusters = scores.shape
-    weight = np.ones(n_samples) if sample_weight is None else to_numpy(sample_weight)
+    weight = sample_weight
+    if weight is None:
+        weight = xp.ones(n_samples, dtype=widest_float(scores), device=device)
+    elif is_numpy(weight):
+        weight = xp.asarray(weight, device=device)
     least = np.broadcast_to(min_size, n_clusters).astype(np.float64)
     most = np.broadcast_to(max_size, n_clusters).astype(np.float64)
-    slack = ROUNDING * float(weight.sum())
+    slack = ROUNDING * float(xp.sum(weight))
     bounds = (least - slack, most + slack)
     offsets, excess = np.zeros(n_clusters), _excess(scores, weight, bounds)
     if excess > 0:
-        from separatrix.labels.transport import first_offsets, swept_offsets
+        from separatrix.labels.offsets import first_offsets, swept_offsets
 
         first = without_ties(scores, first_offsets(scores, weight, least, most))
+        weight = None if sample_weight is None else weight
         found = swept_offsets(scores, weight, *bounds, first)
-        left = _excess(scores + found.astype(scores.dtype), weight, bounds)
+        left = _excess(scores + like(found, scores), weight, bounds)
         if left < excess:
             offsets, excess = found, left
     return Offsets(offsets, excess <= 0)
@@ -460,13 +466,31 @@ def without_ties(scores, offsets):
 
     A transport splits samples, where rounding would send equal ones different ways.
     """
-    n_clusters, nudge = len(offsets), NUDGE * float(np.abs(scores).max())
-    best = np.partition(scores + offsets, n_clusters - 2, axis=1)[:, -2:]
-    tied = np.diff(best, axis=1).min() < n_clusters * nudge
+    xp, _ = namespace_of(scores)
+    n_clusters, nudge = len(offsets), NUDGE * float(xp.max(xp.abs(scores)))
+    _, leads = winners(shifted_scores(scores, offsets))
+    tied = float(xp.min(leads)) < n_clusters * nudge
     return offsets - nudge * np.arange(n_clusters) if tied else offsets
+
+
+def shifted_scores(scores, offsets):
+    """Scores plus the offset of each cluster, in the widest precision of where they are."""
+    xp, device = namespace_of(scores)
+    wide = widest_float(scores)
+    return xp.astype(scores, wide) + xp.asarray(offsets, dtype=wide, device=device)
+
+
+def winners(scores):
+    """Cluster of the largest score of each sample, and its lead over the next."""
+    xp, device = namespace_of(scores)
+    winner = xp.argmax(scores, axis=1)
+    own = xp.arange(scores.shape[1], device=device) == winner[:, None]
+    others = xp.max(xp.where(own, -np.inf, scores), axis=1)
+    return winner, xp.max(scores, axis=1) - others
 
 
 def _excess(shifted, weight, bounds):
     """By how much the size of a cluster exceeds its bounds at most; not positive inside."""
-    sizes = np.bincount(shifted.argmax(axis=1), weight, shifted.shape[1])
+    xp, _ = namespace_of(shifted)
+    sizes = Labelling(xp.argmax(shifted, axis=1), shifted.shape[1], weight).weights
     return float(np.maximum(sizes - bounds[1], bounds[0] - sizes).max())

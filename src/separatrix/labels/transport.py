@@ -1,66 +1,13 @@
-"""Optimal transport of samples to clusters of given sizes, and the offsets that tell where to."""
+"""Optimal transport of samples to clusters of given sizes, by compiled loops."""
 
 import numpy as np
 
 from separatrix._numba import njit
 from separatrix.labels.sizes import ROUNDING
 
-# Samples that first offsets are found on, and how often where there are more.
-FLOW_SAMPLES = 20_000
-FLOW_ROUNDS = 5
-# Most rounds over all clusters that improve them, of few samples and of more.
-SWEEPS = 50
-FEW_SWEEPS = 5
-
-
-def first_offsets(scores, weight, least, most):
-    """Offsets of an optimal transport; of many samples, only of some that speak for all.
-
-    These are first some drawn at random, and then those that the offsets found leave undecided.
-    A sample of weight two is transported as two samples would be, and may end in two clusters.
-    """
-    present = weight > 0
-    if not present.all():
-        scores, weight = scores[present], weight[present]
-    n_samples, n_clusters = scores.shape
-    offsets, total = np.zeros(n_clusters), float(weight.sum())
-    slack = ROUNDING * total
-    if (weight == np.round(weight)).all():  # whole samples cannot meet half of a bound
-        inner = np.ceil(least - 1e-9), np.floor(most + 1e-9)
-        if _feasible(*inner, total, slack):
-            least, most = inner
-    if not _feasible(least, most, total, slack):
-        return offsets
-    if n_samples <= FLOW_SAMPLES:
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
-        return _transported(scores, weight, least, most, np.inf)
-    draws = np.random.RandomState(0).uniform(0, total, FLOW_SAMPLES)  # the same each time
-    drawn = np.searchsorted(np.cumsum(weight), draws, side="right").clip(max=n_samples - 1)
-    share = np.full(FLOW_SAMPLES, total / FLOW_SAMPLES)
-    offsets = _transported(scores[drawn].astype(np.float64), share, least, most, np.inf)
-    for _ in range(FLOW_ROUNDS):
-        shifted = scores + offsets
-        labels = shifted.argmax(axis=1)
-        sizes = np.bincount(labels, weight, n_clusters)
-        if (sizes >= least - slack).all() and (sizes <= most + slack).all():
-            break
-        leads = np.ptp(np.partition(shifted, n_clusters - 2, axis=1)[:, -2:], axis=1)
-        undecided = np.argpartition(leads, FLOW_SAMPLES)[:FLOW_SAMPLES]
-        some, share = shifted[undecided].astype(np.float64), weight[undecided]
-        decided = sizes - np.bincount(labels[undecided], share, n_clusters)
-        least_lead = float(leads[undecided].max())
-        offsets += _transported(some, share, least - decided, most - decided, least_lead)
-    return offsets
-
-
-def _feasible(least, most, total, slack):
-    """Whether sizes within the bounds can make up the total."""
-    within = least.sum() <= total + slack and total - slack <= most.sum()
-    return within and bool((least <= most).all())
-
 
 @njit
-def _transported(
+def transported(
     scores,  # IN
     weight,  # IN
     least,  # IN
@@ -224,95 +171,3 @@ def potentials_of(
             offsets += (distance[:hub] - level) if forward else (level - distance[:hub])
             n_averaged += 1
     return offsets / max(n_averaged, 1)
-
-
-def swept_offsets(scores, weight, least, most, offsets):
-    """Offsets improved one at a time, as long as that moves any; the best that were met."""
-    n_sweeps = SWEEPS if len(scores) <= FLOW_SAMPLES else FEW_SWEEPS
-    return _swept_offsets(scores, weight, least, most, offsets, n_sweeps)
-
-
-@njit
-def _swept_offsets(
-    scores,  # IN
-    weight,  # IN
-    least,  # IN
-    most,  # IN
-    offsets,  # INOUT
-    n_sweeps,
-):
-    """The loop of `swept_offsets`."""
-    n_samples, n_clusters = scores.shape
-    needed = np.empty(n_samples)
-    best, best_excess, excess = offsets.copy(), np.inf, np.empty(n_clusters)
-    for sweep in range(n_sweeps + 1):
-        moved = False
-        for cluster in range(n_clusters):
-            # 1) sizes of the clusters by the offsets so far
-            excess[:] = 0.0
-            for i in range(n_samples):
-                rival, winner = -np.inf, -1
-                top = -np.inf
-                for c in range(n_clusters):
-                    value = scores[i, c] + offsets[c]
-                    if value > top:
-                        top, winner = value, c
-                    if c != cluster and value > rival:
-                        rival = value
-                excess[winner] += weight[i]
-                needed[i] = rival - scores[i, cluster]
-            for c in range(n_clusters):
-                excess[c] = max(excess[c] - most[c], least[c] - excess[c])
-            if excess.max() < best_excess or excess.max() <= 0:
-                best_excess = excess.max()
-                best[:] = offsets
-            if sweep == n_sweeps or (sweep == 0 and cluster == 0 and best_excess <= 0):
-                return best
-            # 2) the offset of one of them that its bounds ask for
-            if offsets[cluster] == 0 and excess[cluster] <= 0:
-                continue
-            order = np.argsort(needed)
-            offset = _offset_in_order(needed, weight, order, least[cluster], most[cluster])
-            if offset != offsets[cluster]:
-                offsets[cluster] = offset
-                moved = True
-        if not moved:
-            return best
-    return best
-
-
-@njit
-def _offset_in_order(
-    needed,  # IN
-    weight,  # IN
-    order,  # IN
-    least,
-    most,
-):
-    """Offset nearest to zero that brings the weight of samples that need less into bounds.
-
-    If none does, the one whose weight is nearest to them, but never none or all of the samples.
-    `order` sorts the samples.
-    """
-    size, total = 0.0, 0.0
-    for i in order:
-        if weight[i] > 0 and needed[i] < 0:
-            size += weight[i]
-    if least <= size <= most:
-        return 0.0
-    smallest, largest = np.inf, -np.inf
-    for i in order:
-        if weight[i] > 0:
-            smallest, largest = min(smallest, needed[i]), max(largest, needed[i])
-    apart = ROUNDING * max(abs(smallest), abs(largest))
-    offset, nearest, last = 0.0, np.inf, np.nan
-    for i in order:
-        if weight[i] <= 0:
-            continue
-        if needed[i] - last > apart:  # a cut between two that differ
-            distance = max(total - most, least - total, 0.0)
-            if distance < nearest or (distance == nearest and size > most):
-                nearest, offset = distance, 0.5 * (last + needed[i])
-        total += weight[i]
-        last = needed[i]
-    return offset

@@ -11,7 +11,15 @@ from sklearn import config_context
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from sklearn.utils.extmath import row_norms
 
-from separatrix._sklearn import is_lazy, like, namespace_of, one_blas_thread, to_numpy
+from separatrix._sklearn import (
+    is_lazy,
+    is_numpy,
+    like,
+    namespace_of,
+    one_blas_thread,
+    to_numpy,
+    widest_float,
+)
 from separatrix.data.rows import check_fits_memory, dense_blocks, features_of, sample_rows
 
 # Rows whose distances to each other tell a typical one.
@@ -454,18 +462,27 @@ def _of_width(typical, rule, multiple):
 
 def squared_distances(X, Y):
     """Squared distances of rows; of equal ones zero, and not what rounding leaves of it."""
-    xp, _ = namespace_of(X)
+    if not is_numpy(X):
+        return _squared_distances_on_device(X, Y)
     squares = euclidean_distances(X, Y, squared=True)
-    rounding = 10 * float(xp.finfo(squares.dtype).eps)
+    rounding = 10 * float(np.finfo(squares.dtype).eps)
     norms, others = (row_norms(rows, squared=True) for rows in (X, Y))
-    if not isinstance(squares, np.ndarray):  # on a device, picking out the few would take longer
-        lost = squares <= rounding * (norms[:, None] + others[None, :])
-        return xp.where(lost, xp.zeros_like(squares), squares)
     # those that may be zero are few
     i, j = np.nonzero(squares <= rounding * (norms.max() + others.max()))
     lost = squares[i, j] <= rounding * (norms[i] + others[j])
     squares[i[lost], j[lost]] = 0.0
     return squares
+
+
+def _squared_distances_on_device(X, Y):
+    """The same in few large operations, where picking out the few that are zero takes longer."""
+    xp, _ = namespace_of(X)
+    wide, dtype = widest_float(X), X.dtype
+    X, Y = xp.astype(X, wide), xp.astype(Y, wide)
+    sums = xp.sum(X * X, axis=1)[:, None] + xp.sum(Y * Y, axis=1)[None, :]
+    squares = sums - 2.0 * (X @ Y.T)
+    lost = squares <= 10 * float(xp.finfo(dtype).eps) * sums
+    return xp.astype(xp.where(lost, xp.zeros_like(squares), squares), dtype)
 
 
 def gaussian(X, Y, gamma):
