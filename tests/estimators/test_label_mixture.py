@@ -19,7 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from separatrix import LabelGenerationMarginClustering, OptimalMarginDistributionClustering
+from separatrix.estimators.sampled_search import search_order
 from separatrix.labels.links import Links
+from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.label_mixtures import Band, signs_of
 from separatrix.solvers.margin_distribution import KernelSpace
 from support import Recorder, fit_quietly, same_partition
@@ -273,6 +275,18 @@ def test_the_order_of_the_rows_does_not_matter(criterion, case):
             assert same_partition(labels, expected)
 
 
+def test_what_is_drawn_does_not_depend_on_the_order_of_the_features():
+    X, kernel = cloud(5, n=30, d=4), Kernel("rbf")
+    weight = 1.0 + np.arange(30) % 3
+    for given in (None, weight):
+        order = search_order(X, kernel, 30, given)
+        np.testing.assert_array_equal(search_order(X[:, ::-1], kernel, 30, given), order)
+    # nor on whether samples weigh twice as much or are repeated
+    copies = np.repeat(np.arange(30), weight.astype(int))
+    repeated = copies[search_order(X[copies], kernel, 100)]
+    np.testing.assert_array_equal(list(dict.fromkeys(repeated)), order)
+
+
 @BOTH
 def test_the_order_of_kernel_matrices_and_of_links_does_not_matter(criterion):
     X = cloud(4, n=48)
@@ -374,6 +388,9 @@ def test_the_vote_does_not_part_equal_samples(criterion, form):
 def test_bad_input_is_refused_with_a_remedy_that_helps(criterion):
     with pytest.raises(ValueError, match="X is constant to the kernel"):
         criterion(kernel="rbf", gamma=1e-30).fit(cloud())
+    # so far from the origin, inner products differ by less than what they are rounded to
+    with pytest.raises(ValueError, match=r"X is constant to the kernel.*subtract their means"):
+        criterion(kernel="poly", gamma=1.0, degree=1).fit(cloud() + 1e9)
     for n in (3, 7, 9):
         with pytest.raises(ValueError, match=f"n_samples={n} is odd") as refused:
             criterion(balance=0.0).fit(cloud(n=n))

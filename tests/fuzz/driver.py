@@ -1,12 +1,14 @@
 """Run many cases in worker processes and report what violates a law.
 
     python -m tests.fuzz.driver --cases 100000 --jobs 2 --seed 0 --limit 20 --report build/fuzz
+    python -m tests.fuzz.driver --skip 40000 --cases 60000
     python -m tests.fuzz.driver --case KernelKMeans:17
 
 A worker that dies, or that takes longer for a case than the limit, is replaced, and the case is
 reported. The limit is in seconds of its own computing, so that other work on the machine does not
-count; ten times as long on the clock ends one that waits. A case that takes too long gets a second
-chance, because functions may have been compiled in the first.
+count; a worker that computes nothing at all for some minutes waits for what will never come. A
+case that takes too long gets a second chance, because functions may have been compiled in the
+first.
 """
 
 import argparse
@@ -20,16 +22,19 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict
+from itertools import islice
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from .cases import make_case, schedule
+from .invariances import GENERAL, PARTICULAR
 from .laws import Outcome, Violation, judge
 from .pieces import ESTIMATORS
 
 # Bytes that a worker may ask for, so that an absurd parameter does not take all memory.
 MEMORY = 8 * 2**30
-PATIENCE = 10
+# Seconds after which a worker that has computed nothing is taken to wait.
+PATIENCE = 120
 KINDS = {"right": "right answers", "warned": "documented warnings", "refused": "refusals"}
 
 
@@ -60,6 +65,16 @@ def serve(pipe, limit):
         pipe.send(outcome)
 
 
+def ticks_of(process):
+    """How long a process has computed, in ticks of the system; zero where that is not told."""
+    try:
+        told = Path(f"/proc/{process.pid}/stat").read_text("utf-8")
+    except OSError:
+        return 0
+    user, system = told.rpartition(")")[2].split()[11:13]
+    return int(user) + int(system)
+
+
 class Worker:
     """A process that judges one case at a time."""
 
@@ -81,7 +96,7 @@ class Worker:
         for _ in range(2):
             self.pipe.send(case)
             try:
-                if self.pipe.poll(PATIENCE * self.limit):
+                if self.answers():
                     return self.pipe.recv()
                 status = None
             except (EOFError, ConnectionError):
@@ -92,6 +107,15 @@ class Worker:
             if status not in (None, -signal.SIGPROF):
                 return Outcome("refused", [Violation("no crash", f"exit status {status}")])
         return Outcome("refused", [Violation("no hang", f"over {self.limit:g} s")])
+
+    def answers(self):
+        """Wait for the outcome, as long as the process computes; whether it is there."""
+        ticks = None
+        while not self.pipe.poll(PATIENCE):
+            before, ticks = ticks, ticks_of(self.process)
+            if ticks == before:
+                return False
+        return True
 
     def end(self):
         """Kill the process."""
@@ -125,11 +149,23 @@ def outcomes(cases, n_jobs, limit):
 # --- the report ---------------------------------------------------------------------------------
 
 
+def table(counts, titles):
+    """Lines of counts by estimator, whose columns have titles by what is counted."""
+    width = max(map(len, ESTIMATORS))
+    yield "estimator".ljust(width) + "".join(f"  {title:>7}" for title in titles.values())
+    total = sum(counts.values(), Counter())
+    for name, counted in [*sorted(counts.items()), ("all", total)]:
+        yield name.ljust(width) + "".join(
+            f"  {counted[what]:>{max(7, len(title))}}" for what, title in titles.items()
+        )
+
+
 class Report:
-    """Counts of outcomes by estimator, and violations by cause."""
+    """Counts of outcomes and of invariances by estimator, and violations by cause."""
 
     def __init__(self):
         self.counts = defaultdict(Counter)
+        self.invariances = defaultdict(Counter)
         self.causes = defaultdict(list)
         self.told = {}
 
@@ -139,6 +175,8 @@ class Report:
         counts = self.counts[name]
         counts["cases"] += 1
         counts["violations" if outcome.violations else outcome.kind] += 1
+        self.invariances[name].update(outcome.invariances)
+        self.invariances[name]["fits"] += bool(outcome.invariances)
         for violation in set(outcome.violations):
             cause = (name, violation.law, violation.what, violation.where)
             self.causes[cause].append(case)
@@ -154,15 +192,12 @@ class Report:
         """Cases that violate a law."""
         return sum(counts["violations"] for counts in self.counts.values())
 
-    def table(self):
-        """Lines of the counts of each estimator."""
-        heads = ["cases", *KINDS, "violations"]
-        titles = ["cases", *KINDS.values(), "violations"]
-        width = max(map(len, ESTIMATORS))
-        yield "estimator".ljust(width) + "".join(f"  {title:>19}" for title in titles)
-        total = sum(self.counts.values(), Counter())
-        for name, counts in [*sorted(self.counts.items()), ("all", total)]:
-            yield name.ljust(width) + "".join(f"  {counts[head]:>19}" for head in heads)
+    def tables(self):
+        """Lines of the counts of each estimator: how cases ended, and what was looked at twice."""
+        yield from table(self.counts, {"cases": "cases", **KINDS, "violations": "violations"})
+        yield "\nfits whose answer was compared with another that must not differ"
+        names = ["fits", *(invariance.__name__ for invariance in (*GENERAL, *PARTICULAR))]
+        yield from table(self.invariances, {name: name.replace("_", " ") for name in names})
 
     def grouped(self):
         """Violations by cause, the most frequent first, as dicts."""
@@ -179,8 +214,8 @@ class Report:
             }
 
     def lines(self):
-        """The report as text: the table, and causes with the estimators that they concern."""
-        yield from self.table()
+        """The report as text: the tables, and causes with the estimators that they concern."""
+        yield from self.tables()
         causes = defaultdict(list)
         for group in self.grouped():
             causes[group["law"], group["what"], group["where"]].append(group)
@@ -195,7 +230,8 @@ class Report:
         """Write the report as text and as JSON."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "report.txt").write_text("\n".join(self.lines()) + "\n", "utf-8")
-        found = {"counts": self.counts, "violations": list(self.grouped())}
+        found = {"counts": self.counts, "invariances": self.invariances}
+        found["violations"] = list(self.grouped())
         (folder / "report.json").write_text(json.dumps(found, indent=1), "utf-8")
 
 
@@ -228,7 +264,7 @@ def show(case):
     print(make_case(name, int(seed)).describe())
     outcome = outcome_of(name, int(seed))
     print(outcome.kind)
-    for violation in outcome.violations:
+    for violation in dict.fromkeys(outcome.violations):
         print(f"\nnot so: {violation.law}: {violation.what}   {violation.where}\n{violation.told}")
     return not outcome.violations
 
@@ -238,6 +274,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--case", metavar="NAME:SEED", help="show one case and its outcome")
     parser.add_argument("--cases", type=int, default=100_000, help="number of cases")
+    parser.add_argument("--skip", type=int, default=0, help="number of cases to leave out first")
     parser.add_argument("--only", nargs="+", default=ESTIMATORS, choices=ESTIMATORS)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first cases")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
@@ -248,7 +285,7 @@ def main():
         return 0 if show(asked.case) else 1
     # as many processes as cores: threads would wait for each other
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    cases = schedule(asked.cases, asked.seed, asked.only)
+    cases = islice(schedule(asked.skip + asked.cases, asked.seed, asked.only), asked.skip, None)
     holds = run(cases, n_jobs=asked.jobs, limit=asked.limit, folder=asked.report)
     return 0 if holds else 1
 

@@ -44,8 +44,14 @@ def answer(model, X):
     return computed(model.labels_ if hasattr(model, "labels_") else model.predict(X))
 
 
-# Parameters by which mixtures of labellings converge, wherever they come from.
-CONVERGED = {"max_labellings": 50, "max_rounds": 100, "gap_tol": 1e-3}
+# Parameters by which an answer does not hang on rounding: mixtures of labellings converge, from
+# wherever they come, and no path begins next to no C, where there are ties that rounding turns.
+SETTLED = {"max_labellings": 50, "max_rounds": 100, "gap_tol": 1e-3, "C_path": 1}
+
+
+def settled(case):
+    """Parameters of an estimator by which its answer does not hang on rounding."""
+    return {name: SETTLED[name] for name in SETTLED if name in estimator_of(case.name)[1]}
 
 
 def refitted(case, X=None, **changed):
@@ -122,40 +128,41 @@ def model_files(case, model):
     return np.array_equal(computed(loaded.predict(X)), computed(model.predict(X)))
 
 
+def agrees_with(case, model, X, tolerance=1e-5):
+    """Whether the samples in another form have the same clusters; None if that is not stable."""
+    changed = settled(case)
+    model = refitted(case, **changed) if changed else model
+    if not is_stable(case, model):
+        return None
+    return agree(model, refitted(case, X, **changed), case.rows, X, tolerance)
+
+
 def other_containers(case, model):
     """The same numbers in another container give the same clusters."""
     if not is_stable(case, model):
         return None
     kinds = [np.asfortranarray, np.ndarray.tolist, pandas.DataFrame, sp.csr_array]
     kind = kinds[case.choice % len(kinds)]
-    X = kind(case.rows)
     try:
-        again = refitted(case, X)
+        return agrees_with(case, model, kind(case.rows))
     except TypeError:
         if kind is sp.csr_array:  # not all options take sparse samples
             return None
         raise
-    return agree(model, again, case.X.value, X)
 
 
 def single_precision(case, model):
     """Samples in single precision give the same clusters."""
     if not (is_plain(case) and is_stable(case, model)):
         return None
-    X = case.rows.astype(np.float32)
-    return agree(model, refitted(case, X), case.rows, X, tolerance=1e-3)
+    return agrees_with(case, model, case.rows.astype(np.float32), tolerance=1e-3)
 
 
 def other_columns(case, model):
     """The order of the features does not matter."""
     if not (is_plain(case) and is_stable(case, model)):
         return None
-    X = np.ascontiguousarray(case.rows[:, ::-1])
-    changed = {}
-    if "max_labellings" in estimator_of(case.name)[1]:
-        changed = CONVERGED
-        model = refitted(case, **changed)
-    return agree(model, refitted(case, X, **changed), case.rows, X)
+    return agrees_with(case, model, np.ascontiguousarray(case.rows[:, ::-1]))
 
 
 def more_threads(case, model):
@@ -179,15 +186,14 @@ def weights_repeat(case, model):
     weight[-1] = case.choice % 3
     repeated = np.repeat(np.arange(len(case.rows)), weight)
     start = np.arange(len(case.rows)) // 2 % number_of_clusters(case.params)
-    # labellings that few rounds generate depend on draws among the samples
-    changed = [CONVERGED, CONVERGED] if "max_labellings" in defaults else [{}, {}]
+    changed = [settled(case), settled(case)]
     if "init" in defaults and not any(
         case.passes("solver", name) for name in ("eig", "eig-paper")
     ):  # k-means would start elsewhere
-        # splits take no labels, and next to no C there are ties that rounding turns
-        alike = {"multiway": "one-vs-rest", "C_path": 1}
-        alike = {name: value for name, value in alike.items() if name in defaults}
-        changed = [{"init": start, **alike}, {"init": start[repeated], **alike}]
+        starts = [start, start[repeated]]
+        # splits take no labels
+        alike = {"multiway": "one-vs-rest"} if "multiway" in defaults else {}
+        changed = [{"init": init, **alike, **settled(case)} for init in starts]
     y = np.asarray(case.given["y"].value) if "y" in case.given else start
     one = case.estimator(**changed[0]).fit(case.rows, y, sample_weight=weight)
     other = case.estimator(**changed[1]).fit(case.rows[repeated], y[repeated])

@@ -17,6 +17,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,14 @@ def place_in_package(frames):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended, "right", "warned" or "refused", and what was wrong with that."""
+    """How a case ended, "right", "warned" or "refused", and what was wrong with that.
+
+    `invariances` are the names of those that were looked at.
+    """
 
     kind: str
     violations: list[Violation]
+    invariances: tuple[str, ...] = ()
 
 
 # --- calls --------------------------------------------------------------------------------------
@@ -249,7 +254,9 @@ def judge(case):
         violations += judge_failure(case, model, fit.error)
         return Outcome("refused", violations)
     violations += judge_success(case, model, fit.told)
-    return Outcome("warned" if fit.told else "right", violations)
+    found = judge_invariances(case, model) if case.callback is None and not violations else {}
+    violations += chain.from_iterable(found.values())
+    return Outcome("warned" if fit.told else "right", violations, tuple(found))
 
 
 def content(value):
@@ -281,26 +288,24 @@ def judge_success(case, model, told):
         return [Violation("bad cases are refused", "; ".join(bad))]
     if case.callback == "raises":
         return [Violation("errors of callbacks are not lost", "fit")]
-    violations = [
+    return [
         *judge_attributes(case, model),
         *judge_labels(case, model, told),
         *judge_training_samples(case, model),
         *judge_probe(case, model),
     ]
-    if case.callback is None and not violations:
-        violations += judge_invariances(case, model)
-    return violations
 
 
 def judge_invariances(case, model):
-    """Violations by two of the invariances that apply, drawn for the case."""
-    rng = np.random.default_rng(case.choice)
+    """Violations by two of the invariances that apply, drawn for the case, by their names."""
+    rng, found = np.random.default_rng(case.choice), {}
     for kind in (GENERAL, PARTICULAR):
         for index in rng.permutation(len(kind)):
             broken = judge_invariance(kind[index], case, model)
             if broken is not None:
-                yield from broken
+                found[kind[index].__name__] = broken
                 break
+    return found
 
 
 def judge_invariance(invariance, case, model):

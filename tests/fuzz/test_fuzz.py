@@ -1,14 +1,19 @@
 """A short run of the fuzz: the same cases each time. `make fuzz` runs many more."""
 
+import multiprocessing
 import re
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from separatrix import CuttingPlaneMarginClustering
 
+from . import driver
 from .cases import RARE, make_case, schedule
-from .driver import Report
+from .driver import Report, Worker, ticks_of
+from .invariances import GENERAL, PARTICULAR
 from .laws import Outcome, Violation, attempt, judge, judge_attempt, names_something
 from .pieces import BAD, EDGE, ESTIMATORS, FINE
 from .samples import seen_by
@@ -97,11 +102,45 @@ def test_violations_are_seen(call, law):
 def test_reports_count_and_group(tmp_path):
     report = Report()
     wrong = Violation("no hang", "over 20 s")
-    report.add(("KernelKMeans", 1), Outcome("right", []))
+    report.add(("KernelKMeans", 1), Outcome("right", [], ("copies", "translation")))
     report.add(("KernelKMeans", 2), Outcome("refused", [wrong, wrong]))
     report.add(("KernelKMeans", 3), Outcome("refused", [wrong]))
     assert (report.n_cases, report.n_violations) == (3, 2)
     (group,) = report.grouped()
     assert (group["count"], group["case"]) == (2, "KernelKMeans:2")
+    assert report.invariances["KernelKMeans"] == {"fits": 1, "copies": 1, "translation": 1}
     report.write(tmp_path)
     assert "2 x not so: no hang" in (tmp_path / "report.txt").read_text("utf-8")
+
+
+def test_invariances_that_were_looked_at_are_told():
+    outcome = next(
+        found
+        for seed in range(50)
+        if (found := judge(make_case("KernelKMeans", seed))).kind == "right"
+    )
+    general, *particular = outcome.invariances
+    assert general in [invariance.__name__ for invariance in GENERAL]
+    assert set(particular) <= {invariance.__name__ for invariance in PARTICULAR}
+
+
+def test_a_worker_that_waits_is_told_from_one_that_computes(monkeypatch):
+    monkeypatch.setattr(driver, "PATIENCE", 0.01)
+    worker, ticks = Worker.__new__(Worker), iter([1, 2, 3, 3])
+    worker.process = None
+    worker.pipe, other_end = multiprocessing.Pipe()
+    monkeypatch.setattr(driver, "ticks_of", lambda process: next(ticks))
+    assert not worker.answers()
+    assert list(ticks) == []
+    other_end.send("an outcome")
+    assert worker.answers()
+
+
+def test_computing_is_counted_in_ticks():
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("the system does not tell how long a process computes")
+    process = multiprocessing.current_process()
+    begin, ticks = time.process_time(), ticks_of(process)
+    while time.process_time() < begin + 0.05:
+        pass
+    assert ticks_of(process) > ticks

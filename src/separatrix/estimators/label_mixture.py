@@ -26,7 +26,7 @@ from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_f
 from separatrix.labels.links import Links
 from separatrix.labels.sizes import check_halves
 from separatrix.result import SolverResult, Status
-from separatrix.similarity.kernels import Kernel, constant_to_kernel
+from separatrix.similarity.kernels import Kernel, constant_to_kernel, differ_in_kernel
 from separatrix.solvers.label_mixtures import (
     Band,
     Generated,
@@ -166,7 +166,7 @@ class LabelMixtureClustering(BoundaryClustering):
         rows, weight = fields["rows"], fields["row_weight"]
         kernel = kernel.resolved(rows, weight)
         K = kernel.matrix(rows, weight, remedy=REMEDY)
-        if np.ptp(K) <= 1e-12 * np.abs(K).max():
+        if not differ_in_kernel(K):
             raise constant_to_kernel()
         links = fields["links"]
         among_all = Links.of(X.shape[0], self.n_clusters) if links is None else links

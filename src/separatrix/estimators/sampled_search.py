@@ -25,9 +25,10 @@ REMEDY = "use a smaller max_samples"
 def search_fields(estimator, X, sample_weight, links, rng):
     """Fields of a problem: all samples, and those that are searched exactly."""
     kernel = Kernel.of(estimator)
-    order = search_order(X, kernel, estimator.max_samples)
+    weight = None if sample_weight is None else to_numpy(sample_weight)
+    order = search_order(X, kernel, estimator.max_samples, weight)
     X, links = ordered_samples(X, links, kernel, order)
-    weight = None if sample_weight is None else to_numpy(sample_weight)[order]
+    weight = None if weight is None else weight[order]
     drawn = drawn_samples(estimator, X, weight, rng)
     return {
         "X": X,
@@ -40,16 +41,18 @@ def search_fields(estimator, X, sample_weight, links, rng):
     }
 
 
-def search_order(X, kernel, max_samples):
-    """Order of the samples by their values, so that draws and ties do not depend on how they come.
+def search_order(X, kernel, max_samples, sample_weight=None):
+    """Order of the samples in which neither draws nor ties depend on how samples come.
 
-    Samples of a dask array that are too many to be searched stay as they come.
+    They are ordered by where they lie, so that the order of the features does not matter either.
+    Of samples that are too many to be searched, no other copy is made: they are ordered by their
+    values, or stay as they come if they are not in memory.
     """
-    if is_lazy(X) and X.shape[0] > max_samples:
-        return np.arange(X.shape[0])
     if kernel.is_precomputed:
         return order_of_places(to_numpy(X), pairs=True)
-    return canonical_order(X)
+    if X.shape[0] <= max_samples:
+        return order_of_places(rows_at(X), sample_weight)
+    return np.arange(X.shape[0]) if is_lazy(X) else canonical_order(X)
 
 
 def ordered_samples(X, links, kernel, order):

@@ -19,9 +19,11 @@ from separatrix.similarity.kernels import (
     Kernel,
     centred_kernel,
     constant_to_kernel,
+    differ_in_kernel,
     double_centred,
     mean_of,
     normals_of,
+    scatter_in_kernel,
 )
 from separatrix.similarity.quadratic_forms import ONE_THREAD_ROWS
 from separatrix.solvers.bisection import bisect
@@ -220,12 +222,11 @@ class KernelProblem:
     @property
     def varies(self):
         """Whether there is anything to split."""
-        return self.scatter(self) > 1e-12 * np.trace(self.member_kernel)
+        return differ_in_kernel(self.member_kernel)
 
     def scatter(self, whole):
         """Summed squared distances of the members from their mean, in the kernel's space."""
-        K = self.member_kernel
-        return float(np.trace(K) - K.sum() / len(K))
+        return scatter_in_kernel(self.member_kernel)
 
     def boundary(self, multipliers, intercept):
         """Boundary where a sum of multiplied kernel values at the members, and an offset, is 0."""

@@ -32,6 +32,8 @@ LANDMARK_ROWS_PER_FEATURE = 10
 LARGEST_SINGLE = 1e18
 # Negative eigenvalues, as a share of the largest diagonal entry, that rounding may explain.
 INDEFINITE = 1e-6
+# Share of the summed squares of samples up to which their distances from the mean are rounding.
+CONSTANT = 1e-12
 # Traits of the kernels that have a name.
 HAVE_GAMMA = {"rbf", "poly", "sigmoid", "laplacian", "chi2"}
 HAVE_UNIT_DIAGONAL = {"rbf", "laplacian", "cosine"}
@@ -521,9 +523,20 @@ def constant_to_kernel():
     return ValueError(
         "X is constant to the kernel: its samples do not differ beyond rounding in the kernel's "
         "space, so no boundary can separate clusters. Check that X holds the features; if they "
-        "differ little, scale them up or use a larger gamma. To kernel='cosine' samples of one "
-        "direction are equal, so a single positive feature is constant: use another kernel."
+        "differ little, scale them up or use a larger gamma; if they lie far from the origin, "
+        "subtract their means. To kernel='cosine' samples of one direction are equal, so a single "
+        "positive feature is constant: use another kernel."
     )
+
+
+def scatter_in_kernel(K):
+    """Summed squared distances of samples from their mean, in the space of a kernel matrix."""
+    return float(np.trace(K) - K.sum() / len(K))
+
+
+def differ_in_kernel(K):
+    """Whether samples differ beyond rounding in the space of a kernel matrix."""
+    return scatter_in_kernel(K) > CONSTANT * np.trace(K)
 
 
 def indefinite_kernel(lowest, largest):
