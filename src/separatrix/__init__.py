@@ -77,6 +77,7 @@ _PARTS = {
     "NumberFeatures": "tables.features",
     "LinearRule": "models.extensions",
     "NeighborRule": "models.extensions",
+    "OutlierRule": "models.outliers",
     "Posterior": "models.graph_responses",
     "QuadraticRule": "models.extensions",
     "Rotated": "models.graph_responses",

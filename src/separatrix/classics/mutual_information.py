@@ -22,7 +22,14 @@ from separatrix.estimators.base import (
     fit_with_node_weights,
     precomputed_parameter,
 )
-from separatrix.estimators.parameters import COUNT, GAMMA, N_CLUSTERS, SIZE_BOUNDS, WARM_START
+from separatrix.estimators.parameters import (
+    COUNT,
+    GAMMA,
+    N_CLUSTERS,
+    OUTLIERS,
+    SIZE_BOUNDS,
+    WARM_START,
+)
 from separatrix.labels.sizes import unit_of
 from separatrix.models.graph_responses import Posterior
 from separatrix.models.nearest_samples import NearestSample
@@ -90,6 +97,12 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         bounds exactly, as `assign` does, and `predict` is free.
     max_size : int, float or array-like of shape (n_clusters,), default=None
         Most samples of each cluster. Given like `min_size`.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -116,6 +129,9 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Objective at each iteration. There is one: the solution is known in closed form.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -165,6 +181,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         "gamma": [StrOptions({"auto"}), *GAMMA],
         "normalize": ["boolean"],
         **SIZE_BOUNDS,
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -178,6 +195,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         normalize=True,
         min_size=None,
         max_size=None,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -188,6 +206,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         self.normalize = normalize
         self.min_size = min_size
         self.max_size = max_size
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

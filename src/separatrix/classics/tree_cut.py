@@ -14,7 +14,8 @@ from separatrix._typing import Array, ArrayLike
 from separatrix.data.distinct import KnownRows, row_hashes
 from separatrix.data.gate import check_samples
 from separatrix.estimators.base import BaseClustering, fit_with_node_weights
-from separatrix.estimators.parameters import COUNT, N_CLUSTERS, SIZE_BOUNDS, WARM_START
+from separatrix.estimators.outliers import marked
+from separatrix.estimators.parameters import COUNT, N_CLUSTERS, OUTLIERS, SIZE_BOUNDS, WARM_START
 from separatrix.labels.sizes import unit_of
 from separatrix.models.nearest_samples import NearestSample, exponent_of, in_units
 from separatrix.result import Labelling, SolverResult, Status
@@ -74,6 +75,12 @@ class TreeCutClustering(BaseClustering):
         bounds exactly, as `assign` does, and `predict` is free.
     max_size : int, float or array-like of shape (n_clusters,), default=None
         Most samples of each cluster. Given like `min_size`.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -96,6 +103,9 @@ class TreeCutClustering(BaseClustering):
         Objective at each iteration. Each one cuts a link, the longest first.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -153,6 +163,7 @@ class TreeCutClustering(BaseClustering):
         "smallest_share": [Interval(Real, 0, 1, closed="both")],
         "unevenness": [Interval(Real, 0, 1, closed="both")],
         **SIZE_BOUNDS,
+        **OUTLIERS,
         **WARM_START,
     }
     fit = fit_with_node_weights
@@ -167,6 +178,7 @@ class TreeCutClustering(BaseClustering):
         unevenness=0.3,
         min_size=None,
         max_size=None,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -177,6 +189,7 @@ class TreeCutClustering(BaseClustering):
         self.unevenness = unevenness
         self.min_size = min_size
         self.max_size = max_size
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 
@@ -194,7 +207,8 @@ class TreeCutClustering(BaseClustering):
             Cluster numbers from 0.
         """
         check_is_fitted(self)
-        return self._model.labels(self._validate_X(X, reset=False))
+        X = self._validate_X(X, reset=False)
+        return marked(self, X, self._model.labels(X))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """How near samples are to each cluster: minus the distance of its nearest sample.

@@ -79,22 +79,25 @@ class Features:
         names = [*truth.levels, *["missing"] * bool(truth.missing.any())]
         codes[codes < 0] = len(truth.levels)
         counts = np.zeros((len(names), labels.max() + 1), dtype=int)
-        np.add.at(counts, (codes, labels), 1)
+        clustered = labels >= 0
+        np.add.at(counts, (codes[clustered], labels[clustered]), 1)
         return names, counts
 
     def card(self, labels):
         """What `predict` and `explain` need: columns, and means of clusters in their units."""
-        from separatrix.report.evidence import Clustering, Samples
+        from separatrix.report.evidence import NOISE, Clustering, Samples
 
         samples = Samples(self.X, self.X, self.values, self.names, None)
-        clusters = Clustering(samples, labels, list(range(labels.max() + 1)))
+        n_clusters, out = int(labels.max()) + 1, labels < 0
+        names = [*range(n_clusters), *[NOISE] * bool(out.any())]
+        clusters = Clustering(samples, np.where(out, n_clusters, labels), names)
         return {
             "columns": {made.column: _categories(made) for made in self.preparer.features_},
             "id_column": next(iter(self.ids), None),
             "features": self.names,
             "shares": self.preparer.are_shares_.tolist(),
-            "sizes": clusters.sizes.tolist(),
-            "means": clusters.means.tolist(),
+            "sizes": clusters.sizes[:n_clusters].tolist(),
+            "means": clusters.means[:n_clusters].tolist(),
             "share": clusters.explained.tolist(),
             "deviation": self.X.std(axis=0).tolist(),
         }

@@ -187,6 +187,13 @@ def _warned(features, labels):
     ]
 
 
+def _outliers(labels):
+    """How many rows belong to no cluster, if any."""
+    count = int((labels < 0).sum())
+    rows = "row belongs" if count == 1 else "rows belong"
+    return "outliers", f"{count:,} {rows} to no cluster: label -1" if count else ""
+
+
 def _agreement(agreement, words):
     is_known = agreement is not None and agreement == agreement
     return "agreement", f"{agreement:.2f}, {words}" if is_known else words
@@ -266,6 +273,10 @@ def cluster(
     encoding: Encoding = None,
     sheet: Sheet = None,
     header: Header = True,
+    outliers: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Share of rows of no cluster, label -1; or auto."),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Parameter; repeat.")
     ] = None,
@@ -284,7 +295,7 @@ def cluster(
     from separatrix.cli.methods import make_estimator, public_name
     from separatrix.cli.writing import Outputs, check_outputs, write_labels
 
-    estimator = make_estimator(method, k, settings or [], random_state)
+    estimator = make_estimator(method, k, settings or [], random_state, outliers)
     paths = {"labels": _destination(out), "report": report or "", "model": model or ""}
     with Outputs(data, **paths) as outputs, screens.progress(3) as step:
         if outputs["labels"] and not labels_only:
@@ -297,7 +308,7 @@ def cluster(
         if table.large is not None:  # what follows shows the sampled rows
             estimator.labels_ = estimator.predict(features.X)
         card = features.card(estimator.labels_)
-        card["sizes"] = np.bincount(labels).tolist()
+        card["sizes"] = np.bincount(labels[labels >= 0]).tolist()
         pipeline = Pipeline([("prepare", features.preparer), (method, estimator)])
         if report:
             step("report")
@@ -334,6 +345,7 @@ def cluster(
         _described(features),
         *_noticed(features),
         (method, f"{count} in {seconds:.1f} s{doubt}"),
+        _outliers(labels),
         _agreement(*(getattr(estimator, of, None) for of in ("agreement_", "agreement_words_"))),
         *_warned(features, estimator.labels_),
         *(("note", note) for note in notes),
@@ -351,6 +363,8 @@ def _fitted_labels(estimator, features):
         if features.table.large is None:
             raise
         remedy = "use -m separation, margin or kernel-kmeans, or a sample of the rows"
+        if getattr(estimator, "outliers", None) is not None:
+            remedy = "leave out --outliers, or use a sample of the rows"
         raise ValueError(f"it needs all rows in memory, which are too many; {remedy}") from error
 
 
@@ -362,7 +376,8 @@ def _beside_truth(features, labels):
 
     from separatrix.cli import screens
 
-    score = adjusted_rand_score(features.truth.values, labels)
+    clustered = labels >= 0
+    score = adjusted_rand_score(features.truth.values[clustered], labels[clustered])
     told = f"{score:.2f}, the adjusted Rand index: 1 is the same groups, 0 is chance"
     return [
         screens.crossed(features.truth.name, *features.crossed(labels)),
@@ -417,7 +432,7 @@ def predict(
                 else:
                     X = table.large.features(pipeline[0])
                 labels = pipeline[1:].predict(X)
-            sizes = np.bincount(labels, minlength=len(card["sizes"])).tolist()
+            sizes = np.bincount(labels[labels >= 0], minlength=len(card["sizes"])).tolist()
             beside_fit = drift_of_sizes(card["sizes"], sizes).words
         if outputs["labels"] and table.large is not None:
             columns = ([id_column] if id_column else []) if labels_only else None
@@ -427,7 +442,7 @@ def predict(
             ids = {id_column: original[id_column]} if id_column else {}
             write_labels(outputs["labels"], ids if labels_only else original, labels)
     name = "standard input" if data == "-" else Path(data).name
-    told = [(name, f"{len(labels):,} rows"), ("shares", beside_fit)]
+    told = [(name, f"{len(labels):,} rows"), ("shares", beside_fit), _outliers(labels)]
     told += [*table.facts, *(("note", note) for note in notes)]
     _summarize(told, sizes, paths)
 

@@ -19,8 +19,8 @@ def methods():
     return {short: getattr(separatrix, name) for short, name in _public_names().items()}
 
 
-def make_estimator(method, n_clusters, settings, random_state):
-    """Estimator with parameters given as texts ``name=value``.
+def make_estimator(method, n_clusters, settings, random_state, outliers=None):
+    """Estimator with parameters given as texts ``name=value``, and outliers as a text or None.
 
     Short names of estimators come first; a candidate of auto of the same name is the estimator
     on what all candidates share, and `compare` shows the estimator too.
@@ -35,6 +35,10 @@ def make_estimator(method, n_clusters, settings, random_state):
 
         named = {"candidate": _candidate(method), "random_state": random_state}
         estimator = CandidateClustering(n_clusters, **named)
+    if outliers is not None:
+        if "outliers" not in estimator.get_params():
+            raise Refusal(f"--outliers: {method} leaves no rows out; see `methods` for others")
+        settings = [*settings, f"outliers={outliers}"]
     for setting in settings:
         name, _, value = setting.partition("=")
         known = sorted(set(estimator.get_params()) - {"candidate"})

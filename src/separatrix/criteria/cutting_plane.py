@@ -16,6 +16,7 @@ from separatrix.estimators.parameters import (
     KERNEL,
     N_CLUSTERS,
     N_COMPONENTS,
+    OUTLIERS,
     RESTARTS,
     SCALED_C,
     WARM_START,
@@ -100,6 +101,12 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -134,6 +141,9 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -186,6 +196,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         **SCALED_C,
         "score_balance": [Interval(Real, 0, 1, closed="left")],
         "violation_tol": [Interval(Real, 0, 1, closed="neither")],
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -205,6 +216,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -221,6 +233,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

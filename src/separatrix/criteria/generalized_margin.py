@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from separatrix.estimators.parameters import POSITIVE, WARM_START
+from separatrix.estimators.parameters import OUTLIERS, POSITIVE, WARM_START
 from separatrix.estimators.semidefinite import SemidefiniteClustering
 from separatrix.result import Progress
 from separatrix.similarity.kernels import double_centred
@@ -56,6 +56,12 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         Most steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -85,6 +91,9 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -129,6 +138,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     _parameter_constraints: dict = {
         **SemidefiniteClustering._parameter_constraints,
         "sum_penalty": POSITIVE,
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -146,6 +156,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         n_roundings=10,
         max_steps=100,
         gap_tol=1e-6,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -160,6 +171,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         self.n_roundings = n_roundings
         self.max_steps = max_steps
         self.gap_tol = gap_tol
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

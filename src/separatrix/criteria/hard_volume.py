@@ -18,6 +18,7 @@ from separatrix.estimators.parameters import (
     COUNT,
     GRAPH,
     N_CLUSTERS,
+    OUTLIERS,
     POSITIVE,
     WARM_START,
 )
@@ -102,6 +103,12 @@ class HardMaximumVolumeClustering(GraphClustering):
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -142,6 +149,9 @@ class HardMaximumVolumeClustering(GraphClustering):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -199,6 +209,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         "triangles": ["boolean"],
         "multiway": [StrOptions({"auto", "bisection"})],
         "n_roundings": COUNT,
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -220,6 +231,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         max_steps=100,
         gap_tol=1e-6,
         n_jobs=None,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -238,6 +250,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         self.max_steps = max_steps
         self.gap_tol = gap_tol
         self.n_jobs = n_jobs
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 
@@ -247,7 +260,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         # by their places alone, so that the order of the rows does not matter
         precomputed = self.affinity == "precomputed"
         order = order_of_places(X, pairs=precomputed)
-        graph_of = partial(similarities_of, self, stacklevel=7)
+        graph_of = partial(similarities_of, self, stacklevel=8)
         graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
         # other matrices than the similarities would part similar samples
         return GraphProblem.of(graph, "similarity")

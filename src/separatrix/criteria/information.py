@@ -17,6 +17,7 @@ from separatrix.estimators.parameters import (
     KERNEL,
     N_COMPONENTS,
     NONNEGATIVE,
+    OUTLIERS,
     SIZE_BOUNDS,
     WARM_START,
 )
@@ -92,6 +93,12 @@ class InformationMaximizationClustering(MeansClustering):
         bounds exactly, as `assign` does, and `predict` is free.
     max_size : int, float or array-like of shape (n_clusters,), default=None
         Most samples of each cluster. Given like `min_size`.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -120,6 +127,9 @@ class InformationMaximizationClustering(MeansClustering):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -177,6 +187,7 @@ class InformationMaximizationClustering(MeansClustering):
         "comparison": [StrOptions({"one-vs-all", "one-vs-one"})],
         "reg": NONNEGATIVE,
         **SIZE_BOUNDS,
+        **OUTLIERS,
         **WARM_START,
     }
     _maximizes = True
@@ -199,6 +210,7 @@ class InformationMaximizationClustering(MeansClustering):
         tol=1e-4,
         min_size=None,
         max_size=None,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -217,6 +229,7 @@ class InformationMaximizationClustering(MeansClustering):
         self.tol = tol
         self.min_size = min_size
         self.max_size = max_size
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

@@ -54,6 +54,12 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Most rounds, each of which adds up to 20 labellings.
     gap_tol : float, default=1e-3
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -98,6 +104,9 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Weight of the sum of the losses that was used; nan if none was.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -151,6 +160,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         n_components=300,
         max_rounds=50,
         gap_tol=1e-3,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -167,6 +177,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         self.n_components = n_components
         self.max_rounds = max_rounds
         self.gap_tol = gap_tol
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

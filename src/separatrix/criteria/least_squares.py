@@ -14,6 +14,7 @@ from separatrix.estimators.parameters import (
     GAMMA,
     KERNEL,
     N_CLUSTERS,
+    OUTLIERS,
     POSITIVE,
     RESTARTS,
     SAMPLED_SEARCH,
@@ -96,6 +97,12 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         Most features that stand for a kernel whose whole matrix is not used.
     n_init : int, default=20
         Number of starts, of which the best objective is kept.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -136,6 +143,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         Samples moved from the best start.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -190,6 +200,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         "shares": [StrOptions({"free", "equal"}), "array-like"],
         **SIZE_BOUNDS,
         "n_init": RESTARTS["n_init"],
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -209,6 +220,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         max_samples=2000,
         n_components=300,
         n_init=20,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -225,6 +237,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         self.max_samples = max_samples
         self.n_components = n_components
         self.n_init = n_init
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 
@@ -263,7 +276,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
                 "of each sample whatever it is, so that the clusters are nearly arbitrary; use a "
                 f"larger reg, such as {max(1.0, 100 * reg):g}, or a wider kernel.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return replace(problem, R=R)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from separatrix.estimators.parameters import BALANCE, WARM_START
+from separatrix.estimators.parameters import BALANCE, OUTLIERS, WARM_START
 from separatrix.estimators.semidefinite import SemidefiniteClustering
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.result import Progress
@@ -55,6 +55,12 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Most steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -86,6 +92,9 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -137,6 +146,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         **SemidefiniteClustering._parameter_constraints,
         **BALANCE,
         "triangles": ["boolean"],
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -155,6 +165,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         n_roundings=10,
         max_steps=100,
         gap_tol=1e-6,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -170,6 +181,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         self.n_roundings = n_roundings
         self.max_steps = max_steps
         self.gap_tol = gap_tol
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

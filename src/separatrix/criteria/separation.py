@@ -18,6 +18,7 @@ from separatrix.estimators.parameters import (
     N_CLUSTERS,
     N_COMPONENTS,
     NONNEGATIVE,
+    OUTLIERS,
     RESTARTS,
     SIZE_BOUNDS,
     WARM_START,
@@ -103,6 +104,12 @@ class MaximinSeparationClustering(BoundaryClustering):
         bounds exactly, as `assign` does, and `predict` is free.
     max_size : int, float or array-like of shape (n_clusters,), default=None
         Most samples of each cluster. Given like `min_size`.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -136,6 +143,9 @@ class MaximinSeparationClustering(BoundaryClustering):
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -193,6 +203,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         "multiway": [StrOptions({"auto", "pairwise", "one-vs-rest", "bisection"})],
         "init": [StrOptions({"k-means", "scale-invariant", "random"}), "array-like"],
         **SIZE_BOUNDS,
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -214,6 +225,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         tol=1e-4,
         min_size=None,
         max_size=None,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -232,6 +244,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         self.tol = tol
         self.min_size = min_size
         self.max_size = max_size
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 

@@ -3,6 +3,7 @@
 import warnings
 from abc import ABCMeta, abstractmethod
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,6 +42,13 @@ from separatrix.estimators.memberships import (
     transformed,
     within_bounds,
 )
+from separatrix.estimators.outliers import (
+    check_outliers,
+    complete_absent,
+    fit_without_outliers,
+    marked,
+    n_left_in,
+)
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
 from separatrix.labels.links import links_of
@@ -65,7 +73,7 @@ Clusterer = TypeVar("Clusterer", bound="BaseClustering")
 # What random_state=None stands for: the same data give the same clusters each time.
 DEFAULT_SEED = 0
 # What a fit sets beside the attributes that end in an underscore.
-PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns")
+PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns", "_outliers")
 
 
 def random_state_of(estimator):
@@ -203,11 +211,21 @@ class BaseClustering(
         self._check_n_samples(X, sample_weight)
         if hasattr(self, "init"):
             check_init(self.init, X, sample_weight, self.n_clusters)
-        self._check_sizes(X.shape[0], links)
+        trims, n_samples = getattr(self, "outliers", None) is not None, X.shape[0]
+        if trims:
+            check_outliers(self, X, sample_weight)
+            n_samples = n_left_in(self.outliers, n_samples)
+        self._check_sizes(n_samples, links)
         earlier = earlier_labels(self, X)
-        rng = random_state_of(self)
-        context = self._init_callback_context(max_subtasks=self._n_tasks())
+        context = self._init_callback_context(max_subtasks=None if trims else self._n_tasks())
         progress = ObservedProgress(self, context, X)
+        fit = partial(fit_without_outliers, self) if trims else self._fit_samples
+        progress.close(fit(X, sample_weight, links, earlier, progress))
+        return self
+
+    def _fit_samples(self, X, sample_weight, links, earlier, progress):
+        """Set the attributes of a fit to all of these samples; what the solver found."""
+        rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:
             of_model, own = self._distinct_attributes(X, rows), self._attributes_without_solution()
@@ -256,8 +274,7 @@ class BaseClustering(
             "_n_columns": X.shape[1],
         }
         set_fitted(self, fitted)
-        progress.close(rule)
-        return self
+        return rule
 
     @property
     def _bounds_sizes(self):
@@ -306,7 +323,7 @@ class BaseClustering(
                 f"{len(rows)} distinct {samples}. Ask for fewer clusters, or check that X holds "
                 "the features.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return rows
 
@@ -315,7 +332,7 @@ class BaseClustering(
         if status is not Status.STOPPED and labelling.empty.any():
             status = Status.DEGENERATE
         if not status.is_silent:
-            warnings.warn(status.value, ConvergenceWarning, stacklevel=5)
+            warnings.warn(status.value, ConvergenceWarning, stacklevel=6)
 
     @property
     def _n_features_out(self):
@@ -481,23 +498,9 @@ def fit_with_node_weights(
             return self._fit(X, weight)
         present = np.flatnonzero(weight)
         self._fit(X[present], weight[present])
-        _complete_absent(self, X, present)
+        complete_absent(self, X, present)
+        self.labels_ = marked(self, X, self.labels_)
         return self
-
-
-def _complete_absent(estimator, X, present):
-    """Attributes of all samples, from those of the samples that were there in the fit."""
-    absent = np.setdiff1d(np.arange(X.shape[0]), present)
-    model = estimator._model
-    rules = {"labels_": model.labels, "response_": model.scores}
-    if hasattr(estimator, "probabilities_"):
-        rules["probabilities_"] = model.predict_proba
-    for name, rule in rules.items():
-        if hasattr(estimator, name):
-            found = getattr(estimator, name)
-            values = np.empty((X.shape[0], *found.shape[1:]), dtype=found.dtype)
-            values[present], values[absent] = found, rule(X[absent])
-            setattr(estimator, name, values)
 
 
 @fit_context(prefer_skip_nested_validation=True)
@@ -607,7 +610,7 @@ class BoundaryClustering(BaseClustering):
             Cluster numbers from 0. Lazy for a dask array.
         """
         X = self._validate_new(X, "predict")
-        return self._model.labels_of_rows(X)
+        return marked(self, X, self._model.labels_of_rows(X))
 
     def decision_function(self, X: Samples) -> Array:
         """Signed scores of samples: how far inside each cluster they lie.
@@ -686,7 +689,9 @@ class GraphClustering(BaseClustering):
         labels : ndarray of shape (n_samples,)
             Cluster numbers from 0.
         """
-        return decoded(self.decision_function(X))
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        return marked(self, X, decoded(self._model.scores(X)))
 
     def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
@@ -765,7 +770,7 @@ def check_square(X, parameter):
         )
 
 
-def similarities_of(estimator, X, sample_weight=None, *, stacklevel=6):
+def similarities_of(estimator, X, sample_weight=None, *, stacklevel=7):
     """Graph of the samples. Warns of those that no similarity tells anything about."""
     graph = graph_of(estimator, X, sample_weight)
     n_isolated = graph.n_isolated

@@ -18,6 +18,7 @@ from separatrix.estimators.parameters import (
     GAP_TOL,
     KERNEL,
     N_CLUSTERS,
+    OUTLIERS,
     SAMPLED_SEARCH,
     SCALED_C,
     WARM_START,
@@ -144,6 +145,7 @@ class LabelMixtureClustering(BoundaryClustering):
         "readout": [StrOptions({"consensus", "vote", "best"})],
         "max_labellings": [Interval(Integral, 0, None, closed="left")],
         "max_rounds": COUNT,
+        **OUTLIERS,
         **WARM_START,
     }
 

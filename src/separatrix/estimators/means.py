@@ -96,7 +96,7 @@ def features_for_means(estimator, X, sample_weight, rng):
                 "far from all others fall into one cluster; use a smaller gamma or more "
                 "n_components.",
                 ConvergenceWarning,
-                stacklevel=7,
+                stacklevel=8,
             )
     return {"X": features, "kernel": kernel, "feature_map": feature_map}
 

@@ -31,6 +31,7 @@ KERNEL = {
 N_JOBS = {"n_jobs": [Interval(Integral, None, -1, closed="right"), *COUNT, None]}
 N_COMPONENTS = {"n_components": COUNT}
 INIT = {"init": [StrOptions({"k-means", "random"}), "array-like"]}
+OUTLIERS = {"outliers": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="left"), None]}
 WARM_START = {"warm_start": ["boolean"]}
 SIZE_BOUNDS = {
     "min_size": [Interval(Real, 0, None, closed="left"), "array-like", None],

@@ -7,7 +7,7 @@ import numpy as np
 from separatrix._typing import Axes, Figure, Samples
 from separatrix.data.gate import check_numbers
 from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
-from separatrix.plots.colors import INK, cluster_color, cluster_marker
+from separatrix.plots.colors import INK, cluster_color, cluster_marker, cluster_name
 from separatrix.plots.scores import checked_labels, leads
 from separatrix.plots.section import section_of
 
@@ -144,7 +144,7 @@ class BoundaryDisplay:
             "edgecolor": "white",
             "linewidth": 0.4,
             "s": 22,
-            "label": f"cluster {cluster}",
+            "label": cluster_name(cluster),
         }
         style = styled(PathCollection, style, kwargs)
         return ax.scatter(*self.points[self.labels == cluster].T, **style)

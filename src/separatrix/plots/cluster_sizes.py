@@ -7,7 +7,7 @@ import numpy as np
 from separatrix._typing import ArrayLike, Axes, Figure, Samples
 from separatrix.data.gate import check_values
 from separatrix.plots.canvas import axes_for, plain, require, require_matplotlib, styled
-from separatrix.plots.colors import INK, cluster_color
+from separatrix.plots.colors import INK, cluster_color, cluster_name
 from separatrix.plots.scores import (
     checked_labels,
     cluster_scores,
@@ -96,7 +96,7 @@ class ClusterSizesDisplay:
             labels, confidence = in_memory(estimator.labels_), estimator.confidence_
         elif hasattr(estimator, "predict_proba"):
             scores, name = in_memory(estimator.predict_proba(X)), "probability of the cluster"
-            labels, confidence = scores.argmax(axis=1), scores.max(axis=1)
+            labels, confidence = predicted(estimator, X), scores.max(axis=1)  # -1 for outliers
         elif hasattr(estimator, "decision_function"):
             scores, name = cluster_scores(estimator, X), "margin"
             labels = scores.argmax(axis=1)
@@ -169,7 +169,7 @@ class ClusterSizesDisplay:
             style = {"color": cluster_color(cluster), "linewidth": 0}
             style = styled(PolyCollection, style, kwargs)
             self.blocks_.append(ax.fill_betweenx(heights, 0, profile, **style))
-            names[top + size / 2] = f"cluster {cluster}: {size:,} ({size / n_samples:.0%})"
+            names[top + size / 2] = f"{cluster_name(cluster)}: {size:,} ({size / n_samples:.0%})"
             top += size + 0.03 * n_samples
         ax.set_yticks(list(names), list(names.values()))
         ax.tick_params(axis="y", length=0)

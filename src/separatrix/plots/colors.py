@@ -1,9 +1,10 @@
 """Colours and markers of clusters, the same in every display."""
 
-__all__ = ["HEAT", "INK", "MUTED", "cluster_color", "cluster_marker"]
+__all__ = ["HEAT", "INK", "MUTED", "cluster_color", "cluster_marker", "cluster_name"]
 
 INK = "#22303c"
 MUTED = "#6b7680"
+FAINT = "#b4bbc1"  # what belongs to no cluster
 # Colour map of heat maps: even in lightness, and alike for all kinds of colour vision.
 HEAT = "cividis"
 
@@ -23,7 +24,12 @@ _MARKERS = "os^DvPX*"
 
 
 def cluster_color(cluster):
-    """Colour of a cluster as ``#rrggbb``; after eight they return lighter, then darker."""
+    """Colour of a cluster as ``#rrggbb``; after eight they return lighter, then darker.
+
+    Outliers, of no cluster, are grey.
+    """
+    if cluster == -1:
+        return FAINT
     turn, position = divmod(int(cluster), len(_PALETTE))
     toward, share = ((0, 0.0), (255, 0.5), (0, 0.45))[turn % 3]
     mixed = (round((1 - share) * channel + share * toward) for channel in _PALETTE[position])
@@ -32,5 +38,12 @@ def cluster_color(cluster):
 
 def cluster_marker(cluster):
     """Marker of a cluster, so that colour is not all that tells clusters apart."""
+    if cluster == -1:
+        return "."
     turn, position = divmod(int(cluster), len(_PALETTE))
     return _MARKERS[(position + turn) % len(_MARKERS)]
+
+
+def cluster_name(cluster):
+    """Name of a cluster, or of what belongs to none."""
+    return "outliers" if cluster == -1 else f"cluster {cluster}"

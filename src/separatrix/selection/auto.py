@@ -28,7 +28,8 @@ from separatrix.estimators.memberships import (
     transformed,
     within_bounds,
 )
-from separatrix.estimators.parameters import N_JOBS, SIZE_BOUNDS, WARM_START
+from separatrix.estimators.outliers import OutlierSearch, check_outliers, marked, n_left_in
+from separatrix.estimators.parameters import N_JOBS, OUTLIERS, SIZE_BOUNDS, WARM_START
 from separatrix.estimators.refits import check_columns
 from separatrix.labels.links import linked_labels, links_of
 from separatrix.labels.numbering import agreeing_order
@@ -115,6 +116,12 @@ class AutoClustering(
         bounds exactly, as `assign` does, and `predict` is free.
     max_size : int, float or array-like of shape (n_clusters,), default=None
         Most samples of each cluster. Given like `min_size`.
+    outliers : float, {"auto"} or None, default=None
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
+        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
+        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
+        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
+        sample out.
     warm_start : bool, default=False
         Whether another fit keeps the numbers of the clusters: they agree best with what the
         earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
@@ -170,6 +177,9 @@ class AutoClustering(
         How sure the choice is, in words.
     sample_indices_ : ndarray of shape (n_seen,)
         Indices of the samples that the search saw.
+    outlier_scores_ : array of shape (n_samples,)
+        Distance of each sample from those of clusters, one where it is usual within the nearest
+        cluster. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -234,6 +244,7 @@ class AutoClustering(
         **N_JOBS,
         "random_state": ["random_state"],
         **SIZE_BOUNDS,
+        **OUTLIERS,
         **WARM_START,
     }
 
@@ -247,6 +258,7 @@ class AutoClustering(
         n_jobs=None,
         min_size=None,
         max_size=None,
+        outliers=None,
         warm_start=False,
         random_state=None,
     ):
@@ -257,6 +269,7 @@ class AutoClustering(
         self.n_jobs = n_jobs
         self.min_size = min_size
         self.max_size = max_size
+        self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
 
@@ -314,12 +327,20 @@ class AutoClustering(
                 f"n_samples={len(present)} and max_samples={most} should be >= n_clusters="
                 f"{asked}; ask for fewer clusters or pass more samples."
             )
+        trims, n_left = self.outliers is not None, len(X)
+        if trims:
+            check_outliers(self, X, weight)
+            n_left = n_left_in(self.outliers, len(X))
         if self.n_clusters is not None:
-            size_bounds(len(X), asked, self.min_size, self.max_size)
+            size_bounds(n_left, asked, self.min_size, self.max_size)
         earlier = self._earlier_labels(X)
         rng = random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
         # 1) what the candidates see
+        search = OutlierSearch.of(self, X, weight, links) if trims else None
+        outlying = None if search is None else search.first(asked)
+        if outlying is not None:
+            present = present[~outlying.out[present]]
         drawn = present[np.sort(rng.permutation(len(present))[:most])]
         frame = Frame.of(X[drawn])
         geometry = Geometry(frame(X[drawn]))
@@ -346,7 +367,11 @@ class AutoClustering(
         boundary = extended(frame, X[drawn], consensus, n_clusters, rng)
         probabilities = boundary.probabilities(X)
         labels = probabilities.argmax(axis=1).astype(np.int32)
-        order = Labelling(labels, n_clusters, weight).order  # of all samples the largest is first
+        kept, weighed = np.arange(len(X)), weight
+        if outlying is not None:
+            outlying = search.beside(np.where(outlying.out, -1, labels), n_clusters)
+            kept, weighed = np.flatnonzero(~outlying.out), search.weight * ~outlying.out
+        order = Labelling(labels, n_clusters, weighed).order  # of all samples the largest is first
         if earlier is not None:
             order = agreeing_order(earlier, labels, n_clusters)
         if links is not None and links.teaches:  # the consensus has the numbers of known labels
@@ -357,11 +382,13 @@ class AutoClustering(
         if len(np.unique(labels)) < n_clusters:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
         if links is not None:
-            sizes = size_bounds(len(X), n_clusters, self.min_size, self.max_size)
+            sizes = size_bounds(len(kept), n_clusters, self.min_size, self.max_size)
             bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
-            labels = linked_labels(probabilities, links, **bounds).labels.astype(np.int32)
+            linked = linked_labels(probabilities[kept], links.restricted(kept), **bounds)
+            labels[kept] = linked.labels
         elif not (self.min_size is None and self.max_size is None):
-            labels = within_bounds(boundary.scores(X), self.min_size, self.max_size)
+            scores = boundary.scores(X[kept])
+            labels[kept] = within_bounds(scores, self.min_size, self.max_size)
         best_labels = found.labels[found.best_index]
         if len(drawn) < len(X):
             rules = [boundary.rule]
@@ -384,6 +411,9 @@ class AutoClustering(
             "sample_indices_": drawn,
             "_n_columns": X.shape[1],
         }
+        if outlying is not None:
+            fitted["labels_"] = np.where(outlying.out, -1, labels).astype(np.int32)
+            fitted["outlier_scores_"], fitted["_outliers"] = outlying.scores, outlying.rule
         if self.n_clusters is None:
             fitted["selection_curve_"] = curve
             fitted["plausible_n_clusters_"] = plausible
@@ -419,7 +449,7 @@ class AutoClustering(
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        return self.boundary_.labels(X)
+        return marked(self, X, self.boundary_.labels(X))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Score samples by the boundary between the clusters.

@@ -1,0 +1,230 @@
+"""A fit that leaves out samples which belong to no cluster."""
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix._sklearn import is_dask, is_lazy, namespace_of
+from separatrix.data.rows import beside, map_rows, rows_at, rows_beside
+from separatrix.models.scores import in_memory
+from separatrix.models.starts import check_init
+from separatrix.result import Labelling
+
+__all__ = [
+    "OutlierSearch",
+    "check_outliers",
+    "complete_absent",
+    "fit_without_outliers",
+    "marked",
+    "n_left_in",
+]
+
+# Fits, each to the samples that the clusters of the one before leave in. Some rows at the limit
+# may go to and fro for ever.
+MAX_ROUNDS = 10
+
+
+def check_outliers(estimator, X, sample_weight):
+    """Refuse outliers where they cannot be found, or would leave too few samples."""
+    outliers, tags = estimator.outliers, estimator.__sklearn_tags__()
+    if is_lazy(X):
+        kind = "a dask array" if is_dask(X) else repr(X)
+        raise TypeError(
+            f"outliers={outliers!r} needs all samples in memory, got {kind}; pass them as an "
+            "array, or outliers=None."
+        )
+    if tags.input_tags.pairwise:
+        raise ValueError(
+            f"outliers={outliers!r} needs distances of samples, which a precomputed matrix does "
+            "not tell for new ones; pass the features, or outliers=None."
+        )
+    n_left, n_clusters = n_left_in(outliers, X.shape[0], sample_weight), estimator.n_clusters or 1
+    if n_left < n_clusters:
+        raise ValueError(
+            f"outliers={outliers} leaves {n_left} of the samples for n_clusters={n_clusters}; ask "
+            "for fewer outliers or clusters."
+        )
+
+
+def n_left_in(outliers, n_samples, sample_weight=None):
+    """Least number of samples that are no outliers, as far as it is known before."""
+    if sample_weight is not None:
+        n_samples = int((in_memory(sample_weight) > 0).sum())
+    return n_samples if isinstance(outliers, str) else n_samples - int(outliers * n_samples)
+
+
+class Found(NamedTuple):
+    """A rule that tells outliers, the scores of samples, and which of them are outliers."""
+
+    rule: Any
+    scores: np.ndarray
+    out: np.ndarray
+
+
+@dataclass(frozen=True)
+class OutlierSearch:
+    """Samples in memory, among which outliers are searched by what clusters were found.
+
+    Attributes
+    ----------
+    rows : {ndarray, sparse matrix} of shape (n_samples, n_features)
+        The samples.
+    weight : ndarray of shape (n_samples,)
+        Their weights.
+    movable : ndarray of bool of shape (n_samples,)
+        Whether they may be outliers: those that links name belong to clusters.
+    outliers : float or "auto"
+        How many are searched.
+    """
+
+    rows: Any
+    weight: np.ndarray
+    movable: np.ndarray
+    outliers: Any
+
+    @classmethod
+    def of(cls, estimator, X, sample_weight, links):
+        """The search that the parameters of an estimator ask for."""
+        weight = np.ones(X.shape[0]) if sample_weight is None else in_memory(sample_weight)
+        movable = ~linked_samples(links, X.shape[0])
+        return cls(rows_at(X), weight, movable, estimator.outliers)
+
+    def first(self, n_clusters):
+        """Outliers if all samples are one cluster."""
+        return self.beside(np.zeros(len(self.weight), dtype=np.int32), n_clusters)
+
+    def beside(self, labels, n_clusters):
+        """Outliers beside the clusters of labels, in which -1 is none."""
+        from separatrix.models.outliers import OutlierRule  # which loads numba
+
+        rule, scores = OutlierRule.of(
+            self.rows, self.weight, labels, n_clusters, self.outliers, self.movable
+        )
+        return Found(rule, scores, (scores > rule.limit) & self.movable)
+
+
+def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
+    """Find clusters and the samples that belong to none in turn, until these stay the same.
+
+    At first all samples are taken for one cluster. The clusters of what that leaves in tell how
+    wide the gaps between their samples are, and so which samples are left in next.
+
+    Returns
+    -------
+    model : object
+        What the solver found for the samples that are left in.
+    """
+    search = OutlierSearch.of(estimator, X, sample_weight, links)
+    found = search.first(estimator.n_clusters)
+    start, seen = None, set()
+    while True:
+        kept = np.flatnonzero(~found.out)
+        task = progress.subtask("round", estimator._n_tasks())
+        with _started(estimator, start, kept, search.weight), _noted() as warned:
+            model = estimator._fit_samples(
+                rows_beside(X, kept),
+                None if sample_weight is None else rows_beside(sample_weight, kept),
+                None if links is None else links.restricted(kept),
+                None if earlier is None else earlier[kept],
+                task,
+            )
+        seen.add(found.out.tobytes())
+        if task.close(model) or len(seen) == MAX_ROUNDS:
+            break
+        labels = np.full(X.shape[0], -1, dtype=np.int32)
+        labels[kept] = in_memory(estimator.labels_)
+        following = search.beside(labels, estimator.n_clusters)
+        if following.out.tobytes() in seen:
+            if np.array_equal(following.out, found.out):
+                found = following
+            break
+        if hasattr(estimator, "init"):
+            model_labels = map_rows(estimator._model.labels, X, width=X.shape[1])
+            start = in_memory(model_labels).astype(np.int32)
+        found = following
+    for one in warned:  # of the fit that counts
+        warnings.warn(one.message, one.category, stacklevel=5)
+    complete_absent(estimator, X, kept)
+    labels = in_memory(estimator.labels_).copy()
+    labels[found.out] = -1
+    estimator.labels_ = beside(labels, X)
+    estimator.outlier_scores_ = beside(found.scores, X)
+    estimator._outliers = found.rule
+    return model
+
+
+@contextmanager
+def _noted():
+    """Keep the warnings of a fit, which another may make void."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+@contextmanager
+def _started(estimator, labels, kept, weight):
+    """Let an estimator that takes a start go on from labels, or from those that it was given."""
+    init = getattr(estimator, "init", None)
+    given = None if isinstance(init, str) or init is None else np.asarray(init)[kept]
+    start = given if labels is None else labels[kept]
+    if labels is not None and Labelling(start, estimator.n_clusters, weight[kept]).empty.any():
+        start = given  # a cluster was lost
+    if start is None:
+        yield
+        return
+    check_init(start, kept, weight[kept], estimator.n_clusters)
+    estimator.init = start
+    try:
+        yield
+    finally:
+        estimator.init = init
+
+
+def linked_samples(links, n_samples):
+    """Which samples links or known labels name: these belong to clusters."""
+    named = np.zeros(n_samples, dtype=bool)
+    if links is not None:
+        named[links.pairs.ravel()] = True
+        named |= links.known_labels >= 0
+    return named
+
+
+def complete_absent(estimator, X, present):
+    """Make attributes of all samples of those of the samples that a fit was to."""
+    absent = np.setdiff1d(np.arange(X.shape[0]), present)
+    model = estimator._model
+    rules = {"labels_": model.labels, "response_": model.scores}
+    if hasattr(estimator, "probabilities_"):
+        rules["probabilities_"] = model.predict_proba
+    for name, rule in rules.items():
+        if hasattr(estimator, name):
+            found = in_memory(getattr(estimator, name))
+            values = np.empty((X.shape[0], *found.shape[1:]), dtype=found.dtype)
+            values[present] = found
+            if len(absent):
+                values[absent] = in_memory(rule(rows_beside(X, absent)))
+            setattr(estimator, name, beside(values, X))
+    for name in ("sample_indices_", "cut_links_"):
+        if hasattr(estimator, name):
+            setattr(estimator, name, present[in_memory(getattr(estimator, name))])
+
+
+def marked(estimator, X, labels):
+    """Labels of samples, with -1 for those that the fit would have left out."""
+    rule = getattr(estimator, "_outliers", None)
+    if rule is None:
+        return labels
+    if is_dask(X):
+        from separatrix.data.dask_arrays import lazy_rows
+
+        out = lazy_rows(rule.are_outliers, X, n_columns=None, dtype=bool)
+        return labels.map_blocks(_without, out, dtype=labels.dtype)
+    return _without(labels, beside(rule.are_outliers(rows_at(X)), X))
+
+
+def _without(labels, out):
+    xp, _ = namespace_of(labels)
+    return xp.where(out, xp.asarray(-1, dtype=labels.dtype), labels)
