@@ -1,10 +1,14 @@
-"""Models on graphs: what happens to responses of exactly zero, on two sides and in a tree."""
+"""Models on graphs: responses of exactly zero, and labels of nodes that links bind."""
+
+from itertools import product
 
 import numpy as np
+import pytest
 
 from graph_support import parts
+from separatrix.labels.links import Links
 from separatrix.models.boundaries import Split
-from separatrix.models.graph_responses import Tree, TwoSided
+from separatrix.models.graph_responses import LinkedNodes, Tree, TwoSided
 from separatrix.result import decoded
 from separatrix.similarity.quadratic_forms import form_of
 
@@ -29,3 +33,29 @@ def test_responses_of_exactly_zero_have_a_side():
     order = np.array([2, 0, 1])
     renumbered = decoded(tree.renumbered(order).responses)
     np.testing.assert_array_equal(order[renumbered], [1, 0, 0, 2])
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_of_linked_nodes_are_the_best_of_all_that_keep_the_links(n_clusters, seed):
+    """Against all labellings; two clusters by signs, and more by columns in any order."""
+    rng = np.random.default_rng(seed)
+    n, known = 6, np.array([0, -1, -1, 1, -1, -1])
+    links = Links.of(n, n_clusters, cannot_link=[[1, 2], [2, 4]], known_labels=known)
+    pulls = rng.uniform(1, 3, size=n)
+    nodes = LinkedNodes(links, pulls, links, None)
+    roots, H = np.sqrt(rng.integers(1, 4, size=n)), rng.normal(size=(n, n_clusters))
+    if n_clusters == 2:
+        signs = nodes.signs(H[:, :1], roots)[:, 0]
+        np.testing.assert_allclose(np.abs(signs), pulls)
+        found, columns = (signs > 0).astype(int), np.array([0, 1])
+        H = np.column_stack([-H[:, 0], H[:, 0]])
+    else:
+        found, columns = nodes.labels(H, roots * pulls), links.columns(H, roots * pulls)
+
+    def gain(labels):
+        keeps = (labels[[0, 3]] == columns[[0, 1]]).all() and links.violations(labels) == 0
+        return roots * pulls @ H[np.arange(n), labels] if keeps else -np.inf
+
+    labellings = map(np.array, product(range(n_clusters), repeat=n))
+    assert np.isclose(gain(found), max(map(gain, labellings)))

@@ -508,3 +508,39 @@ class TestCheckSimilarity:
     def test_refused(self, form, W, message):
         with pytest.raises(ValueError, match="affinity='precomputed'.*" + message):
             check_similarity(form(W))
+
+
+@pytest.mark.parametrize("graph", ["full", "union"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_contracted_graph_has_the_sums_over_its_samples(graph, weighted):
+    """Against a loop over pairs of samples; equal samples of two groups are two nodes."""
+    X = samples(12)[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 3, 3, 0]]
+    groups = np.full(len(X), -1)
+    groups[[0, 5, 12]], groups[[3, 7]], groups[[14]] = 4, 9, 2
+    weight = np.arange(1.0, len(X) + 1) if weighted else np.ones(len(X))
+    choices = {"affinity": "local", "graph": graph, "n_neighbors": 3}
+    whole = graphs.distinct_graph(X, weight if weighted else None, **choices)
+    plain = dense(similarity_graph(X[:12], **choices).W)
+    plain[np.diag_indices(12)] = 1.0  # of equal samples
+    found = graphs.ContractedGraph.of(whole, groups, weight if weighted else None)
+    row = np.array([*range(12), 3, 3, 0])
+    expected = np.zeros((len(found.counts), len(found.counts)))
+    for i in range(len(X)):
+        for j in range(len(X)):
+            pairs = weight[i] * weight[j]
+            if i == j and graph == "union":  # no sample is similar to itself, but copies are
+                pairs -= weight[i]
+            expected[found.place[i], found.place[j]] += pairs * plain[row[i], row[j]]
+    np.testing.assert_allclose(dense(found.W), expected, rtol=1e-12)
+    np.testing.assert_array_equal(found.counts, np.bincount(found.place, weight))
+    together = found.place[:, None] == found.place
+    same_group = (groups[:, None] == groups) & (groups >= 0)
+    alone = (groups < 0)[:, None] & (groups < 0) & (row[:, None] == row)
+    np.testing.assert_array_equal(together, same_group | alone)
+    new = samples(5, seed=3)
+    sums = np.zeros((5, len(found.counts)))
+    per_row = dense(whole.to_new(new)) / np.bincount(row, weight)
+    for i in range(len(X)):
+        sums[:, found.place[i]] += weight[i] * per_row[:, row[i]]
+    np.testing.assert_allclose(dense(found.to_new(new)), sums, rtol=1e-12)
+    np.testing.assert_array_equal(found.match(X[:12]), found.place[:12])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, qr
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +20,7 @@ from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
     GraphClustering,
     check_square,
-    fit_with_node_weights,
+    fit_with_node_weights_and_links,
     precomputed_parameter,
 )
 from separatrix.estimators.parameters import (
@@ -31,7 +32,7 @@ from separatrix.estimators.parameters import (
     WARM_START,
 )
 from separatrix.labels.sizes import unit_of
-from separatrix.models.graph_responses import Posterior
+from separatrix.models.graph_responses import Posterior, linked
 from separatrix.models.nearest_samples import NearestSample
 from separatrix.result import SolverResult, Status, decoded
 from separatrix.similarity.graphs import (
@@ -45,6 +46,7 @@ from separatrix.similarity.graphs import (
 from separatrix.similarity.kernels import resolved_gamma
 from separatrix.similarity.multigrid import GraphHierarchy
 from separatrix.solvers.information_estimate import least_squares_mutual_information
+from separatrix.solvers.orthogonal_responses import orthogonal_factor
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
 
@@ -61,6 +63,8 @@ ROUNDING = 1e-8
 
 # --- the estimator ------------------------------------------------------------------------------
 
+# Share of the agreement with known labels that vectors of clusters without any count.
+SLIGHT = 1e-6
 # Copies of samples that stand for their weights where similarities are chosen.
 MOST_COPIES = 1_000_000
 
@@ -210,7 +214,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    fit = fit_with_node_weights
+    fit = fit_with_node_weights_and_links
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each cluster; for samples far from all others, that of the nearest one.
@@ -253,11 +257,16 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             graph_of = partial(self._graph_of, sample_weight=weight, search=search, **chosen)
             graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
             search = graph.search
-            problem = InformationProblem(graph=graph, chosen=chosen)
+            graph, nodes = linked(graph, links, sample_weight)
+            problem = InformationProblem(graph=graph, chosen=chosen, nodes=nodes)
             result = solve_information(problem, self.n_clusters, normalize=self.normalize)
+            labels = problem.labels_of(result.model)
+            if nodes is not None:
+                result = nodes.kept(result, result.model.of_samples(result.model.responses))
+                labels = result.labels
             information = np.nan
             if len(candidates) > 1:
-                labels = problem.labels_of(result.model)[order]
+                labels = labels[order]
                 information = least_squares_mutual_information(
                     rows[copies], labels[copies], random_state=seed
                 )
@@ -338,6 +347,8 @@ class InformationProblem:
         Similarities of the samples; equal ones are one node.
     chosen : dict
         Parameters of these.
+    nodes : LinkedNodes or None
+        What links say of the nodes.
     result : SolverResult or None
         The answer, which is known in closed form.
     information : float
@@ -346,6 +357,7 @@ class InformationProblem:
 
     graph: Any
     chosen: dict
+    nodes: Any = None
     result: Any = None
     information: float = np.nan
 
@@ -377,6 +389,9 @@ def solve_information(problem, n_clusters, *, normalize):
     sums are positive, negative values become zero, and each is scaled to the same sum; then [1]_
     assigns samples to the largest. Here the values at each sample are divided by their sum, too,
     which makes them probabilities.
+
+    Every rotation of the eigenvectors has the same information. Where labels are known, the one
+    is taken whose columns agree best with these.
 
     Parameters
     ----------
@@ -417,11 +432,16 @@ def solve_information(problem, n_clusters, *, normalize):
     else:
         values, vectors = leading_eigenvectors(scaled, n_clusters, known)
     vectors = vectors * np.where(roots @ vectors < 0, -1.0, 1.0)
-    responses = vectors / roots[:, None]
+    turn = np.eye(n_clusters)
+    if problem.nodes is not None and problem.nodes.links.teaches:
+        turn = taught_rotation(vectors.T @ (roots[:, None] * problem.nodes.known))
+    responses = (vectors @ turn) / roots[:, None]
     positive = np.where(responses > ROUNDING * responses.max(axis=0), responses, 0.0)
     sums = counts @ positive
+    if problem.nodes is not None:  # known labels tell how probable the clusters are
+        sums = sums / problem.nodes.shares
     # K times an eigenvector is the eigenvalue times it, so that training samples are like new ones
-    coef = scale[:, None] * vectors / (np.maximum(values, tiny) * sums)
+    coef = scale[:, None] * ((vectors / np.maximum(values, tiny)) @ turn) / sums
     objective = n_clusters / (2 * n_samples) * float(np.sum(values**2)) - 0.5
     return SolverResult.of_responses(
         Posterior(graph, coef, probabilities_of(positive / sums, graph)),
@@ -430,6 +450,17 @@ def solve_information(problem, n_clusters, *, normalize):
         status=Status.CONVERGED,
         counts=graph.counts,
     )
+
+
+def taught_rotation(agreement):
+    """Rotation of vectors whose columns agree most with known labels, from how each agrees.
+
+    Clusters without known labels get the vectors that agree least with those of the others.
+    """
+    vector, cluster = linear_sum_assignment(-agreement)
+    slight = np.zeros_like(agreement)
+    slight[vector, cluster] = SLIGHT * np.abs(agreement).max()
+    return orthogonal_factor(agreement + slight)
 
 
 def copies_of(weight):

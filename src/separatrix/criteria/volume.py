@@ -13,7 +13,7 @@ from separatrix._typing import Array, ArrayLike
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
     GraphClustering,
-    fit_with_node_weights,
+    fit_with_node_weights_and_links,
     similarities_of,
 )
 from separatrix.estimators.parameters import (
@@ -281,7 +281,7 @@ class MaximumVolumeClustering(GraphClustering):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    fit = fit_with_node_weights
+    fit = fit_with_node_weights_and_links
 
     def stability(self) -> Stability:
         """Whether the graph leaves the partition into two clusters undecided.
@@ -354,7 +354,14 @@ class MaximumVolumeClustering(GraphClustering):
 
     def _problem(self, X, sample_weight, links, progress, rng):
         resolved_rho(self.reg)
-        self._resolved_multiway()
+        multiway = self._resolved_multiway()
+        if links is not None and (
+            self.solver == "sqp" or (multiway == "bisection" and self.n_clusters > 2)
+        ):
+            raise ValueError(
+                f"links need solver='sphere' and multiway='orthogonal', got solver="
+                f"{self.solver!r} and multiway={multiway!r}, which keep no links."
+            )
         if self.matrix not in ("normalized", "unnormalized") or self.solver == "sqp":
             check_fits_memory(
                 X.shape[0],
@@ -362,7 +369,7 @@ class MaximumVolumeClustering(GraphClustering):
             )
         given = self.matrix == "precomputed"
         graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X, sample_weight)
-        return GraphProblem.of(graph, self.matrix)
+        return GraphProblem.of(graph, self.matrix, links, sample_weight)
 
     def _resolved_multiway(self):
         bounded = self.response_bound not in ("auto", None)
@@ -389,7 +396,10 @@ class MaximumVolumeClustering(GraphClustering):
     def _solve(self, problem, progress, rng):
         small = problem.form.n_nodes <= ONE_THREAD_ROWS
         solve = one_blas_thread(self._solve_graph) if small else self._solve_graph
-        return solve(problem, progress, rng)
+        result = solve(problem, progress, rng)
+        if problem.nodes is None:
+            return result
+        return problem.nodes.kept(result, problem.completed(result.model).responses)
 
     def _solve_graph(self, problem, progress, rng):
         if self.n_clusters == 2:
@@ -409,7 +419,8 @@ class MaximumVolumeClustering(GraphClustering):
         return solve_orthogonal(
             low,
             self.n_clusters,
-            reg=self._resolved_reg(low),
+            reg=self._resolved_reg(low, problem.nodes),
+            nodes=problem.nodes,
             n_random=self.n_combinations,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -417,15 +428,19 @@ class MaximumVolumeClustering(GraphClustering):
             rng=rng,
         )
 
-    def _resolved_reg(self, low):
+    def _resolved_reg(self, low, nodes=None):
         rho = resolved_rho(self.reg)
-        return float(self.reg) if rho is None else rho * low.form.n_samples**0.5 / low.scale
+        if rho is None:
+            return float(self.reg)
+        # the length of what responses are to agree with: of all signs, the root of n
+        pulls = low.form.roots if nodes is None else low.form.roots * nodes.pulls
+        return rho * float(np.linalg.norm(pulls)) / low.scale
 
     def _split(self, problem, progress, rng):
         """Two clusters of the samples of a problem."""
-        form = problem.form
+        form, nodes = problem.form, problem.nodes
         responder = responder_of(form, self._resolved_bound, dense=self.solver == "sqp")
-        reg = self._resolved_reg(responder)
+        reg = self._resolved_reg(responder, nodes)
         if self.solver == "sqp":
             return solve_sqp(
                 responder,
@@ -436,19 +451,20 @@ class MaximumVolumeClustering(GraphClustering):
             )
         return solve_sphere(
             responder,
-            starting_signs(responder, self.n_combinations, reg, rng),
+            starting_signs(responder, self.n_combinations, reg, rng, nodes),
             reg=reg,
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
             # from a coarse answer the last samples would creep for long, for next to nothing
             stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
+            nodes=nodes,
         )
 
     def _n_tasks(self):
         if self.n_clusters > 2:
             bisects = self._resolved_multiway() == "bisection"
-            return None if bisects else self.n_combinations + 1
+            return None if bisects else self.n_combinations + 2
         # those of Algorithm 1 are its starts
         return self.max_iter if self.solver == "sphere" else PAPER_STARTS
 
@@ -497,13 +513,21 @@ def limit_matrix(method, K, *, after=None):
 # --- the drivers --------------------------------------------------------------------------------
 
 
-def starting_signs(responder, n_random, reg, rng):
+def starting_signs(responder, n_random, reg, rng, nodes=None):
     """Signs of eigenvectors and combinations of them; on a large graph the best of all alone.
 
-    There, promising starts are improved on a coarse form of the graph.
+    There, promising starts are improved on a coarse form of the graph. Where both clusters have
+    known labels, the responses to these alone are a start, and on a large graph the only one.
     """
+    taught = None
+    if nodes is not None and nodes.links.teaches_all:
+        known = nodes.pulls[:, None] * (nodes.known @ [[-1.0], [1.0]])
+        taught = signs_of(responder.respond(known, reg).h)
     if isinstance(responder, DenseResponder):
-        return responder.candidates(n_random, reg, rng)
+        found = responder.candidates(n_random, reg, rng)
+        return found if taught is None else np.hstack([taught, found])
+    if taught is not None:
+        return taught
     coarse, aggregates = responder.coarse
     if coarse is not None:
         coarse_reg = reg * responder.scale / coarse.scale
@@ -516,7 +540,7 @@ def starting_signs(responder, n_random, reg, rng):
     return signs_of(best.model.h)[:, None]
 
 
-def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.0):
+def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.0, nodes=None):
     r"""Improve signs and responses in turn, from all starts.
 
     .. math:: \min_h \; -2 \|h\|_1 + \gamma h^\top Q h
@@ -544,13 +568,20 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
         Share of the signs that may still change at the end.
     stall : float, default=0.0
         Share of the objective; updates that gain no more than that are the last.
+    nodes : LinkedNodes, default=None
+        Links between nodes. Signs are then those that keep the links and agree best with the
+        responses, which is exact, too, and those of known labels count more.
 
     Returns
     -------
     result : SolverResult
     """
     form, n_starts = responder.form, signs.shape[1]
-    signs, h = signs.copy(), np.empty_like(signs)
+
+    def settled(h):
+        return signs_of(h) if nodes is None else nodes.signs(h, form.roots)
+
+    signs, h = signs.copy() if nodes is None else settled(signs), np.empty_like(signs)
     eta, omega = np.empty(n_starts), np.empty(n_starts)
     objectives = np.full(n_starts, np.inf)
     moving = np.arange(n_starts)
@@ -559,14 +590,14 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     for _ in iterations:
         # 1) responses to the signs
         found = responder.respond(signs[:, moving], reg, found)
-        reached = responder.objective(found.h, reg)
+        new = settled(found.h)
+        reached = responder.objective(found.h, reg, new)
         # rounding, and the tolerances of a responder, may make it worse
         better = reached <= objectives[moving]
         improved = moving[better]
         h[:, improved], objectives[improved] = found.h[:, better], reached[better]
         eta[improved], omega[improved] = found.eta[better], found.omega[better]
         # 2) signs of the responses; starts whose signs stay are done
-        new = signs_of(found.h)
         moved = better & (_n_changed(form, new != signs[:, moving]) > tol * form.n_samples)
         signs[:, moving] = new
         moving = moving[moved]

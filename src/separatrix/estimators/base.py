@@ -486,21 +486,75 @@ def fit_with_node_weights(
         The fitted estimator.
     """
     with kept_on_failure(self):
-        X = self._validate_X(X, reset=True)
-        weight = check_weights(X, sample_weight)
-        parameter = precomputed_parameter(self)
-        if weight is not None and parameter is not None:
+        return _fit_nodes(self, X, sample_weight)
+
+
+@fit_context(prefer_skip_nested_validation=True)
+def fit_with_node_weights_and_links(
+    self: Clusterer,
+    X: Samples,
+    y: Any = None,
+    sample_weight: Weights = None,
+    *,
+    must_link: ArrayLike = None,
+    cannot_link: ArrayLike = None,
+    known_labels: ArrayLike = None,
+) -> Clusterer:
+    """Find the clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples; the similarities where these are precomputed, which take no weights.
+    y : None
+        Ignored.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
+    must_link : array-like of int, default=None
+        Samples that belong together: pairs of row indices, or one id per sample, equal ids
+        linked and -1 for none, which is the form that cross-validation can slice.
+    cannot_link : array-like of int, default=None
+        Samples to keep apart, in either form.
+    known_labels : array-like of int of shape (n_samples,), default=None
+        Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
+        What is known also teaches where the other samples belong.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    with kept_on_failure(self):
+        return _fit_nodes(self, X, sample_weight, must_link, cannot_link, known_labels)
+
+
+def _fit_nodes(estimator, X, sample_weight, *given):
+    """Fit a graph whose nodes are the samples of positive weight, with links that are given."""
+    X = estimator._validate_X(X, reset=True)
+    weight = check_weights(X, sample_weight)
+    parameter = precomputed_parameter(estimator)
+    if weight is not None and parameter is not None:
+        raise ValueError(
+            f"sample_weight does not go with {parameter}='precomputed': multiply the matrix "
+            "by the weights of both samples, or repeat rows and columns."
+        )
+    links = _links(estimator, X, *given)
+    if weight is None or weight.all():
+        return estimator._fit(X, weight, links)
+    present = np.flatnonzero(weight)
+    if links is not None:
+        absent = np.flatnonzero((weight == 0) & (links.groups >= 0))
+        if len(absent):
             raise ValueError(
-                f"sample_weight does not go with {parameter}='precomputed': multiply the matrix "
-                "by the weights of both samples, or repeat rows and columns."
+                f"sample {absent[0]} has sample_weight=0, so that it is no node of the graph, but "
+                "must_link, cannot_link or known_labels bind it; leave out its links, or give it "
+                "a small weight."
             )
-        if weight is None or weight.all():
-            return self._fit(X, weight)
-        present = np.flatnonzero(weight)
-        self._fit(X[present], weight[present])
-        complete_absent(self, X, present)
-        self.labels_ = marked(self, X, self.labels_)
-        return self
+        links = links.restricted(present)
+    estimator._fit(X[present], weight[present], links)
+    complete_absent(estimator, X, present)
+    estimator.labels_ = marked(estimator, X, estimator.labels_)
+    return estimator
 
 
 @fit_context(prefer_skip_nested_validation=True)

@@ -134,6 +134,13 @@ class Links:
         """Whether labels of every cluster are known."""
         return len(np.unique(self.known_labels[self.known_labels >= 0])) == self.n_clusters
 
+    @cached_property
+    def groups(self):
+        """Number of the group that each sample has one label with, -1 where nothing binds it."""
+        bound = (np.bincount(self.component) > 1) | (self.known >= 0)
+        bound[self.conflicts.ravel()] = True
+        return np.where(bound[self.component], 2 * self.component + (self.sign < 0), -1)
+
     def known_shares(self, sample_weight=None):
         """Shares of the clusters among the known labels; even ones unless all clusters are known.
 

@@ -5,9 +5,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from separatrix.labels.links import Links, linked_labels
 from separatrix.models.boundaries import Split
-from separatrix.result import Labelling, decoded
+from separatrix.result import Labelling, Status, decoded
+from separatrix.similarity.graphs import ContractedGraph
 from separatrix.similarity.quadratic_forms import Form, LowSpectrum, form_of
 
 # Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
@@ -69,18 +72,22 @@ class GraphProblem:
         Similarities of the samples; equal ones are one node.
     form : Form
         The matrix of the criterion, of the nodes that are to be split.
+    nodes : LinkedNodes or None
+        What links say of the nodes.
     """
 
     X: Any
     graph: Any
     form: Form
+    nodes: Any = None
     sample_weight = None
 
     @classmethod
-    def of(cls, graph, matrix):
+    def of(cls, graph, matrix, links=None, sample_weight=None):
         """The problem of all samples of a graph, with the matrix of that name."""
+        graph, nodes = linked(graph, links, sample_weight)
         form = form_of(graph.W, matrix, graph.own, graph.counts)
-        return cls(X=graph.W, graph=graph, form=form)
+        return cls(X=graph.W, graph=graph, form=form, nodes=nodes)
 
     def completed(self, rule):
         """The model of samples as users pass them."""
@@ -106,6 +113,89 @@ class GraphProblem:
         """The tree of repeated splits, and the labelling that it makes."""
         tree = Tree(self.X.shape[0], n_clusters, splits)
         return tree, Labelling(decoded(tree.responses), n_clusters, self.graph.counts)
+
+
+def linked(graph, links, sample_weight=None):
+    """The graph in which linked samples are one node, and what links say of the nodes."""
+    if links is None:
+        return graph, None
+    graph = ContractedGraph.of(graph, links.groups, sample_weight)
+    return graph, LinkedNodes.of(links, graph, sample_weight)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedNodes:
+    """What links and known labels say of the nodes of a graph, after it was contracted.
+
+    Attributes
+    ----------
+    links : Links
+        Those of the nodes: some differ, some have known labels.
+    pulls : ndarray of shape (n_nodes,)
+        How much more a node counts in a criterion than without known labels.
+    of_samples, sample_weight : Links, and ndarray or None
+        The links of the samples, and their weights.
+    """
+
+    links: Links
+    pulls: np.ndarray
+    of_samples: Links
+    sample_weight: Any
+
+    @classmethod
+    def of(cls, links, graph, sample_weight):
+        """What links of samples say of the nodes of their graph."""
+        nodes = links.restricted(graph.first)
+        pulls = np.ones(len(graph.counts))
+        if nodes.teaches:
+            pulls = nodes.taught(graph.counts) / graph.counts
+        return cls(nodes, pulls, links, sample_weight)
+
+    @cached_property
+    def shares(self):
+        """Shares of the clusters as far as known labels tell them, times the number of these."""
+        return self.links.n_clusters * self.of_samples.known_shares(self.sample_weight)
+
+    @cached_property
+    def known(self):
+        """Known labels of nodes; one column of zeros and ones for each cluster."""
+        return (self.links.known_labels[:, None] == np.arange(self.links.n_clusters)).astype(float)
+
+    def signs(self, h, roots):
+        """Signs of two clusters that keep the links and agree best with responses, times pulls.
+
+        Each column of `h` is a vector of the form whose roots are given.
+        """
+        links, weight = self.links, roots * self.pulls
+        members = (links.sign * weight, (links.component, np.arange(len(weight))))
+        shape = (links.n_components, len(weight))
+        totals = sp.csr_array(members, shape) @ h
+        signs = signs_of(totals)
+        told = links.known >= 0
+        signs[told] = (2.0 * links.known[told] - 1)[:, None]
+        return (links.sign * self.pulls)[:, None] * signs[links.component]
+
+    def labels(self, H, weight):
+        """Labels of several clusters that keep the links and have the largest responses."""
+        if len(self.links.conflicts):
+            return linked_labels(H, self.links, sample_weight=weight).labels
+        labels = H.argmax(axis=1)
+        if self.links.teaches:
+            told = self.links.known_labels >= 0
+            columns = self.links.columns(H, weight)
+            labels[told] = columns[self.links.known_labels[told]]
+        return labels
+
+    def kept(self, result, responses):
+        """A result whose labels, of the samples, keep all links.
+
+        The responses are those of the samples.
+        """
+        found = linked_labels(responses, self.of_samples, sample_weight=self.sample_weight)
+        labelling = Labelling(found.labels, self.links.n_clusters, self.sample_weight)
+        lost = result.status is Status.DEGENERATE and not labelling.empty.any()
+        status = Status.CONVERGED if lost else result.status
+        return replace(result, labelling=labelling, status=status, keeps_labels=True)
 
 
 def extended(graph, X, responses, to_new):

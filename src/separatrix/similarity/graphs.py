@@ -1,7 +1,7 @@
 """Similarity graphs of samples, found or given, and their Laplacians."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 from separatrix.data.distinct import DistinctRows, KnownRows, row_hashes
 from separatrix.data.ordering import canonical_order
 from separatrix.data.rows import check_fits_memory
+from separatrix.result import numbered
 from separatrix.similarity.forest import ApproximateSearch
 from separatrix.similarity.kernels import check_symmetric
 from separatrix.similarity.neighbors import (
@@ -547,6 +548,119 @@ class GivenGraph:
     def to_new(self, X):
         """The rows of new samples are given, too."""
         return X if self.place is None else summed_columns(X, self.place)
+
+
+@dataclass(frozen=True, eq=False)
+class ContractedGraph:
+    """A graph some samples of which are one node because links bind them.
+
+    Attributes
+    ----------
+    graph : SimilarityGraph or GivenGraph
+        The graph before, whose nodes are the distinct samples.
+    shares : CSR of shape (n_distinct, n_nodes)
+        Weight of each distinct sample in each node, as a share of its whole weight.
+    W : ndarray or CSR of shape (n_nodes, n_nodes)
+        Similarities, sums over the samples of both nodes.
+    counts : ndarray of shape (n_nodes,)
+        Numbers, or weights, of the samples of each node.
+    place : ndarray of int of shape (n_samples,)
+        The node of each training sample.
+    """
+
+    graph: Any
+    shares: Any
+    W: Any
+    counts: np.ndarray
+    place: np.ndarray
+
+    @classmethod
+    def of(cls, graph, groups, sample_weight=None):
+        """Contract the samples of each group, which is -1 for samples in none.
+
+        Equal samples of different groups are different nodes, as similar as equal samples are.
+        """
+        weight = np.ones(len(groups)) if sample_weight is None else sample_weight
+        distinct = np.arange(len(groups)) if graph.place is None else graph.place
+        # in the order of the distinct samples, which need not be that of the rows
+        order = np.argsort(distinct, kind="stable")
+        place = np.empty(len(groups), dtype=np.intp)
+        place[order] = numbered(np.where(groups >= 0, groups, -1 - distinct)[order])
+        counts, whole = np.bincount(place, weight), np.bincount(distinct, weight)
+        entries = (weight / whole[distinct], (distinct, place))
+        shares = sp.csr_array(entries, (len(whole), len(counts)))
+        if sp.issparse(graph.W) and graph.has_samples:
+            # no sample is similar to itself there, but those of a node are to its equal ones
+            alike = np.zeros(len(whole))
+            alike[graph.members] = 1.0
+            others = graph.W - sp.diags_array(graph.W.diagonal())
+            parts = sp.csr_array((weight, (distinct, place)), shares.shape)
+            own = parts.minimum(parts.multiply(parts)).T @ alike
+            W = shares.T @ others @ shares + parts.T @ sp.diags_array(alike) @ parts
+            W = (W - sp.diags_array(own)).tocsr()
+            W.eliminate_zeros()
+        else:
+            W = shares.T @ graph.W @ shares
+        return cls(graph, shares, W, counts, place)
+
+    @property
+    def _distinct(self):
+        """The distinct sample that each one equals."""
+        return np.arange(len(self.place)) if self.graph.place is None else self.graph.place
+
+    @cached_property
+    def _node(self):
+        """Node of the first sample of each distinct one."""
+        _, first = np.unique(self._distinct, return_index=True)
+        return self.place[first]
+
+    @property
+    def first(self):
+        """The first sample of each node."""
+        return np.unique(self.place, return_index=True)[1]
+
+    @property
+    def rows(self):
+        """A sample of each node, in the units of the formula."""
+        return self.graph.rows[self._distinct[self.first]]
+
+    @property
+    def has_samples(self):
+        """Whether there are samples, and not similarities alone."""
+        return self.graph.has_samples
+
+    @property
+    def is_matrix(self):
+        """Whether a user brought the matrix of the criterion itself."""
+        return self.graph.is_matrix
+
+    @property
+    def own(self):
+        """Similarity of a new sample to itself."""
+        return self.graph.own
+
+    @property
+    def gamma(self):
+        """Coefficient of the Gaussian similarity; nan for others."""
+        return self.graph.gamma
+
+    @property
+    def n_isolated(self):
+        """Number of samples that no similarity tells anything about."""
+        return 0 if self.is_matrix else n_isolated(self.W, self.counts)
+
+    def match(self, X):
+        """For each row of `X`, the node of the first sample that equals it; -1 if none does."""
+        found = self.graph.match(X)
+        return np.where(found >= 0, self._node[found], -1)
+
+    def nearest(self, X):
+        """Nodes of the training samples nearest to new samples."""
+        return self._node[self.graph.nearest(X)]
+
+    def to_new(self, X):
+        """Similarities of new samples to the nodes."""
+        return self.graph.to_new(X) @ self.shares
 
 
 def summed_columns(matrix, place):

@@ -17,7 +17,7 @@ MANY_PRODUCTS = 2**22
 SCREENING_NODES, SCREENING_NODES_PER_CLUSTER = 1_000, 10
 
 
-def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng):
+def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng, nodes=None):
     r"""Responses to all clusters at once, in orthogonal columns.
 
     .. math:: \min_H \; -2 \sum_i \max_c H_{ic} + \gamma \operatorname{tr} H^\top Q H
@@ -49,6 +49,10 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
         Where the loop counter comes from; a pass is a start.
     rng : RandomState
         Draws starts.
+    nodes : LinkedNodes, default=None
+        Links between nodes. Labels are then those that keep the links and have the largest
+        responses, and those of known labels count more. Columns count by the roots of the shares
+        of clusters among these, so that clusters of these shares are favoured over even ones.
 
     Returns
     -------
@@ -60,14 +64,19 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
     if low.form.n_nodes * n_vectors * n_clusters > MANY_PRODUCTS:
         rotations = promising(rotations, low, reg, tol)
     starts = [pivoted_start(low, n_clusters), *rotations]
+    if nodes is not None and nodes.links.teaches_all:
+        known = (low.form.roots * nodes.pulls)[:, None] * nodes.known
+        starts.insert(0, orthogonal_factor(low.vectors.T @ known))
     best: Any = None
     iterations = progress.iterations(len(starts))
     for restart in iterations:
-        run = _rotate(low, low.form.roots, starts[restart], reg, max_iter, tol)
+        run = _rotate(low, low.form.roots, starts[restart], reg, max_iter, tol, nodes)
         if best is None or run[0] < best[0]:
             best = run
         iterations.record(best[0])
     objective, A, settled = best
+    if nodes is not None:
+        A = A * np.sqrt(nodes.shares)
     status = iterations.status
     if status is Status.MAX_ITER and settled:
         status = Status.CONVERGED
@@ -96,24 +105,30 @@ def promising(rotations, low, reg, tol):
     return [runs[place][1] for place in order[:PROMISING_STARTS]]
 
 
-def _rotate(low, pulls, A, reg, max_iter, tol):
+def _rotate(low, pulls, A, reg, max_iter, tol, nodes=None):
     """Objective and rotation that updates lead to from a start, and whether they settled.
 
     Nodes pull with their weight at the cluster that they are in.
     """
     room = reg * (low.values[-1] - low.values)[:, None]
-    most_moved, nodes = tol * (pulls**2).sum(), np.arange(len(pulls) + 1)
+    most_moved, rows = tol * (pulls**2).sum(), np.arange(len(pulls))
+    weight, stretch = pulls, np.ones(A.shape[1])
+    if nodes is not None:
+        weight, stretch = pulls * nodes.pulls, np.sqrt(nodes.shares)
+
+    def labels_of(H):
+        return H.argmax(axis=1) if nodes is None else nodes.labels(H, weight)
+
     labels = None
     for _ in range(max_iter):
-        H = low.vectors @ A
-        old, labels = labels, H.argmax(axis=1)
+        old, labels = labels, labels_of((low.vectors @ A) * stretch)
         settled = old is not None and (pulls[labels != old] ** 2).sum() <= most_moved
         if settled:
             break
-        members = sp.csc_array((pulls, labels, nodes), (A.shape[1], len(pulls)))
-        A = orthogonal_factor((members @ low.vectors).T + room * A)
-    H = low.vectors @ A
-    objective = reg * (low.values @ A**2).sum() - 2 * (pulls @ H.max(axis=1))
+        members = sp.csc_array((weight, labels, np.arange(len(rows) + 1)), (A.shape[1], len(rows)))
+        A = orthogonal_factor((members @ low.vectors).T * stretch + room * A)
+    H = (low.vectors @ A) * stretch
+    objective = reg * (low.values @ A**2).sum() - 2 * (weight @ H[rows, labels_of(H)])
     return float(objective), A, settled
 
 

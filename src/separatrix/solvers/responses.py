@@ -170,9 +170,9 @@ class DenseResponder:
         """The function that responses minimise."""
         return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * (self._weighted(signs) * h).sum(axis=0)
 
-    def objective(self, h, reg):
-        """The criterion, (4) of the paper."""
-        return self.quadratic(signs_of(h), h, reg)
+    def objective(self, h, reg, signs=None):
+        """The criterion, (4) of the paper, where links do not ask for other signs."""
+        return self.quadratic(signs_of(h) if signs is None else signs, h, reg)
 
 
 def cut_signs(vectors):
@@ -352,14 +352,14 @@ class GraphResponder:
     def _solved(self, right, shift, start):
         return self._hierarchy.solve(right, shift, start=start, tol=self.SOLVE_TOL)
 
-    def objective(self, h, reg):
-        """The criterion, (4) of the paper."""
-        h = h[:, 0]
+    def objective(self, h, reg, signs=None):
+        """The criterion, (4) of the paper, where links do not ask for other signs."""
+        h, signs = h[:, 0], signs_of(h[:, 0]) if signs is None else signs[:, 0]
         if len(h) == self.form.n_nodes:  # without the links that join components
             smooth = h @ self.form.product(h)
         else:
             smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)
-        return np.array([reg * smooth - 2 * self._weights @ np.abs(h)])
+        return np.array([reg * smooth - 2 * self._weights @ (signs * h)])
 
 
 def _next_shift(lengths, first_value):
