@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-# What the project promises of the default; `make speed` prints the figures beside these.
+# What the project promises of the default; the measured figures are printed beside these.
 DEFAULT = "auto"
 RATIO_LIMIT = 3.0
 MEMORY_LIMIT = 2.0  # GB

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from separation import peak_bytes, seconds
+from gauges import peak_bytes, seconds
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
@@ -24,7 +24,7 @@ from separatrix import CuttingPlaneMarginClustering
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from data import load
 
-# What the project promises; `make speed` prints the measured figures beside these.
+# What the project promises; the measured figures are printed beside these.
 EXPONENT_LIMIT = 1.1
 FIT_LIMITS = {2: 3.0, 5: 15.0}
 MEMORY_LIMIT = 4.0

@@ -13,7 +13,7 @@ from sklearn.datasets import load_sample_image
 
 from separatrix import segment_image
 
-# What the project promises; `make speed` prints the measured ratios beside this.
+# What the project promises; the measured ratios are printed beside this.
 LIMIT = 3.0
 
 

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from separation import peak_bytes, seconds
+from gauges import peak_bytes, seconds
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
@@ -28,7 +28,7 @@ from separatrix.labels.sizes import Sizes
 from separatrix.similarity.kernels import Kernel, resolved_gamma
 from separatrix.solvers.flips import N_SHAKES, hat_matrix, random_labels, shaken
 
-# What the project promises; `make speed` prints the measured ratios beside these.
+# What the project promises; the measured ratios are printed beside these.
 EXACT_LIMIT = 3.0
 RLSCORE_LIMIT = 10.0
 MILLION_LIMIT = 1.2

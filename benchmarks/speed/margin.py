@@ -11,7 +11,8 @@ import time
 import warnings
 
 import numpy as np
-from separation import overlapping_clusters, peak_bytes, seconds
+from gauges import peak_bytes, seconds
+from separation import overlapping_clusters
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_sample_image
 from sklearn.metrics.pairwise import rbf_kernel
@@ -22,7 +23,7 @@ from separatrix import MaximumMarginClustering
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.similarity.kernels import distance_gamma
 
-# What the project promises; `make speed` prints the measured ratios beside these.
+# What the project promises; the measured ratios are printed beside these.
 PIXELS_LIMIT, TWONORM_LIMIT = 300, 20
 SQUARE_LIMIT, LAPLACIAN_LIMIT = 3, 10
 NYSTROEM_GIGABYTES = 6

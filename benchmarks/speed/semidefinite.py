@@ -16,7 +16,7 @@ from separatrix.criteria.hard_volume import relax_hard_volume
 from separatrix.criteria.semidefinite_margin import relax_semidefinite_margin
 from separatrix.datasets import make_two_moons
 
-# What the project promises; `make speed` prints the measured figures beside these.
+# What the project promises; the measured figures are printed beside these.
 RATIO, GAP = 30, 1e-4
 BALANCE = 0.1
 # Seconds after which SCS on 100 samples is stopped.

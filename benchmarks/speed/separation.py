@@ -6,16 +6,15 @@ memory a fit needs beyond X. Every timing is the median of several runs that tak
 """
 
 import argparse
-import gc
 import time
-from pathlib import Path
 
 import numpy as np
+from gauges import peak_bytes, seconds
 from sklearn.cluster import KMeans
 
 from separatrix import MaximinSeparationClustering
 
-# What the project promises; `make speed` prints the measured ratios beside these.
+# What the project promises; the measured ratios are printed beside these.
 ITERATION_LIMIT = 1.3
 FIT_LIMIT = 1.0
 MEMORY_LIMIT = 1.2
@@ -51,29 +50,6 @@ class IterationClock:
     def on_fit_task_end(self, estimator, context):
         if context.task_name == "iteration":
             self.seconds.append(time.perf_counter() - self._begin)
-
-
-def seconds(function):
-    begin = time.perf_counter()
-    function()
-    return time.perf_counter() - begin
-
-
-def peak_bytes(function):
-    """Growth of the resident set at its peak during `function`; None where Linux' /proc is not."""
-    clear, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-    if not clear.exists():
-        return None
-
-    def read(key):
-        line = next(line for line in status.read_text().splitlines() if line.startswith(key))
-        return int(line.split()[1]) * 1024
-
-    gc.collect()
-    clear.write_text("5")
-    before = read("VmRSS")
-    function()
-    return read("VmHWM") - before
 
 
 def measure(n_samples, n_features, repeats):

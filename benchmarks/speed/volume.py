@@ -11,7 +11,7 @@ import time
 import warnings
 
 import numpy as np
-from separation import peak_bytes
+from gauges import peak_bytes
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs, make_moons
 
@@ -19,7 +19,7 @@ from separatrix import MaximumVolumeClustering
 from separatrix.metrics import clustering_error
 from separatrix.similarity.graphs import similarity_graph
 
-# What the project promises; `make speed` prints the measured ratios beside these.
+# What the project promises; the measured ratios are printed beside these.
 TIME_LIMIT, GIGABYTES, MINUTES = 0.6, 1.2, 10
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import sklearn  # noqa: F401  (it sets variables of the environment)
 
+import separatrix
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
@@ -135,21 +137,49 @@ def run_cutting_plane(module, monkeypatch, tmp_path):
     main_of(module, monkeypatch, "--quick", "--repeats", 1)
 
 
-def run_defaults(module, monkeypatch, tmp_path):
-    """All of its tables, measured in this process."""
-    shrink(module, monkeypatch, RESULTS=tmp_path, MANY_SAMPLES=150, MANY_CLUSTERS=3)
-    names = ("KernelKMeans", "MaximumVolumeClustering")
-    shrink(module, monkeypatch, in_a_process=in_this_process(module.measured))
-    main_of(module, monkeypatch, "--only", *names, "--sizes", 60, 120, "--clusters", 2)
-    report = json.loads((tmp_path / "defaults.json").read_text())
-    assert set(report["exponents"]["KernelKMeans"]) == {"2"}
-    assert report["first"]["KernelKMeans"]["seconds"] > 0
-    assert len(report["cases"]) == 3
+def run_harness(module, monkeypatch, tmp_path):
+    """All of its tables and plots, measured in this process; a second run measures nothing."""
+    calls = []
+
+    def in_this_process(*cell_and_limit, **environment):
+        calls.append(cell_and_limit)
+        return module.measured(*cell_and_limit[:-1])
+
+    shrink(module, monkeypatch, MANY_SAMPLES=150, MANY_CLUSTERS=3, SIZES=(60, 120))
+    shrink(module, monkeypatch, GROWTH_SAMPLES=1, REPEATS=1)
+    limited = module.in_a_process("KMeans", 60, 2, limit=1)  # the imports alone take longer
+    assert limited == {"failed": "more than 1 s"}
+    shrink(module, monkeypatch, in_a_process=in_this_process)
+    kept = tmp_path / "harness.json"
+    options = "--sizes", 60, 120, "--clusters", 2, "--results", kept, "--plots", tmp_path
+    only = "--only", "KMeans", "KernelKMeans"
+    main_of(module, monkeypatch, *only, *options)
+    found = json.loads(kept.read_text())["cells"]
+    assert set(found["KernelKMeans"]) == {"first", "60/2", "120/2", "150/3"}
+    assert set(found["KMeans"]) == {"60/2", "120/2", "150/3"}
+    assert set(module.exponents(found, (2,))["KernelKMeans"]) == {"2"}
+    assert len(list(tmp_path.glob("speed_*.png"))) == 2
+    n_calls = len(calls)
+    main_of(module, monkeypatch, *only, *options)
+    assert len(calls) == n_calls
+    main_of(module, monkeypatch, "--only", "KernelKMeans", *options, "--again")
+    assert len(calls) == n_calls + 4
+    assert json.loads((tmp_path / "harness_before.json").read_text())["cells"] == found
 
 
-def in_this_process(measured):
-    """What a process of its own would return."""
-    return lambda name, case, limit, **environment: measured(name, case)
+def test_what_took_too_long_is_not_tried_with_more_samples(script):
+    harness = script("speed/harness.py")
+    mine = {"first": {"first": 1.0}, "60/2": {"failed": "more than 9 s"}, "60/10": {"seconds": 1}}
+    expected = {"failed": "not tried: more than 9 s at n = 60"}
+    assert harness.untried(mine, 120, 2) == expected
+    assert harness.untried(mine | {"120/2": expected}, 1000, 2) == expected
+    assert harness.untried(mine, 120, 10) is None
+
+
+def test_the_harness_knows_every_clusterer(script):
+    harness = script("speed/harness.py")
+    public = {name for name, entry in separatrix._REGISTRY.items() if entry.short_name}
+    assert set(harness.names()) - set(harness.PEERS) == public
 
 
 def run_gpu(module, monkeypatch, tmp_path):
@@ -298,8 +328,8 @@ RUNS = {
     "speed/auto.py": run_auto,
     "speed/command_line.py": run_command_line,
     "speed/cutting_plane.py": run_cutting_plane,
-    "speed/defaults.py": run_defaults,
     "speed/gpu.py": run_gpu,
+    "speed/harness.py": run_harness,
     "speed/images.py": run_images,
     "speed/import_time.py": run_import_time,
     "speed/least_squares.py": run_least_squares,
