@@ -98,8 +98,8 @@ def overlapping(n_samples, n_features, n_clusters=2, seed=0):
 # --- times --------------------------------------------------------------------------------------
 
 
-def timed_fit(estimator, X, wait):
-    model = clone(estimator)
+def timed_fit(estimator, X, wait, *callbacks):
+    model = clone(estimator).set_callbacks(*callbacks) if callbacks else clone(estimator)
     begin = time.perf_counter()
     with warnings.catch_warnings():
         # few iterations are asked for on purpose
@@ -109,23 +109,47 @@ def timed_fit(estimator, X, wait):
     return model, time.perf_counter() - begin
 
 
+class IterationClock:
+    """A callback that reads the clock when an iteration over all rows has ended."""
+
+    max_propagation_depth = None
+
+    def __init__(self, wait):
+        self.wait, self.ends = wait, []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "iteration":
+            self.wait()
+            self.ends.append(time.perf_counter())
+        return False
+
+
 def time_of_pass(model, X, wait, most=8, turned=0.05):
     """Seconds of an iteration over all rows, as they are in the midst of a fit.
 
-    Fits start from the labels found, some of them turned at random; what a fit costs besides its
-    iterations is what one that makes a single iteration costs.
+    Fits start from the labels found, some of them turned at random. The median of the times
+    between ends of iterations is taken: what a fit costs besides these has no part in it.
     """
     rng = np.random.default_rng(0)
     start = to_numpy(model.labels_).astype(np.int8)
     moved = rng.integers(0, len(start), int(turned * len(start)))
     start[moved] = rng.integers(0, model.n_clusters, len(moved))
-    seconds, iterations = [], []
-    for max_iter in (1, most):
-        estimator = clone(model).set_params(init=start, max_iter=max_iter, tol=0.0)
-        fits = [timed_fit(estimator, X, wait) for _ in range(4)]
-        seconds.append(min(taken for _, taken in fits))
-        iterations.append(fits[0][0].n_iter_)
-    return (seconds[1] - seconds[0]) / max(1, iterations[1] - iterations[0])
+    estimator = clone(model).set_params(init=start, max_iter=most, tol=0.0)
+    seconds: list[float] = []
+    for _ in range(4):
+        clock = IterationClock(wait)
+        timed_fit(estimator, X, wait, clock)
+        seconds.extend(np.diff(clock.ends))
+    return statistics.median(seconds) if seconds else float("nan")
 
 
 def copy_rate(move, wait):

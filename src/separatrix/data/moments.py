@@ -245,29 +245,42 @@ def _move_chunk(X, weight, old, new, *, before, boundaries, n_clusters, shift, d
     if before is not None:
         old = before.labels(X)
     xp, _ = namespace_of(new)
-    moved = None if old is None else new != old
-    n_moved = new.shape[0] if old is None else int(xp.count_nonzero(moved))
-    if n_moved == 0:
-        return new, 0.0, []
+    if old is None:
+        turned, changes = weight, [_rows_in(new, cluster) for cluster in range(n_clusters - 1)]
+    else:
+        (moved,) = xp.nonzero(new != old)
+        if moved.shape[0] == 0:
+            return new, 0.0, []
+        turned = None if weight is None else xp.take(weight, moved)
+        labels = xp.take(new, moved), xp.take(old, moved)
+        changes = [
+            _turns(moved, *labels, cluster, n_clusters) for cluster in range(n_clusters - 1)
+        ]
     gains = []
-    for cluster in range(n_clusters - 1):
-        joins = new == cluster
-        if old is None:
-            changed = joins
-        elif n_clusters == 2:
-            changed = moved
-        else:
-            changed = joins != (old == cluster)
-        (rows,) = xp.nonzero(changed)
-        signs = None if weight is None else xp.take(weight, rows)
-        if old is not None:
-            turns = 2 * xp.astype(xp.take(joins, rows), xp.int8) - 1
-            signs = turns if signs is None else signs * xp.astype(turns, signs.dtype)
+    for rows, signs in changes:
+        if weight is not None:
+            own = xp.take(weight, rows)
+            signs = own if signs is None else own * xp.astype(signs, own.dtype)
         gains.append(_moments_of_rows(X, rows, signs, shift=shift, diagonal=diagonal))
-    if weight is None:
-        return new, float(n_moved), gains
-    turned = weight if old is None else weight * xp.astype(moved, weight.dtype)
-    return new, float(xp.sum(turned)), gains
+    if turned is not None:
+        return new, float(xp.sum(turned)), gains
+    return new, float((new if old is None else moved).shape[0]), gains
+
+
+def _rows_in(labels, cluster):
+    """Rows of one cluster, which all join it."""
+    xp, _ = namespace_of(labels)
+    return xp.nonzero(labels == cluster)[0], None
+
+
+def _turns(moved, new, old, cluster, n_clusters):
+    """Rows, of those that moved, that join a cluster or leave it; and 1 or -1 for which."""
+    xp, _ = namespace_of(new)
+    turns = xp.astype(new == cluster, xp.int8) - xp.astype(old == cluster, xp.int8)
+    if n_clusters == 2:  # what moves joins one cluster and leaves the other
+        return moved, turns
+    (some,) = xp.nonzero(turns)
+    return xp.take(moved, some), xp.take(turns, some)
 
 
 def _moves_of_chunk(X, weight, old, new, **shared):

@@ -157,6 +157,10 @@ def check_init(init, X, sample_weight, n_clusters):
         )
     allowed = np.arange(n_clusters)
     weights = to_numpy(sample_weight)
+    if labels.dtype.kind == "i" and 0 <= labels.min() and labels.max() < n_clusters:
+        sizes = np.bincount(labels, weights, n_clusters)  # the usual case, in one pass
+        if sizes.min() > 1e-12 * sizes.sum():
+            return
     weights = np.ones(len(labels)) if weights is None else weights
     shares = [weights[labels == label].sum() / weights.sum() for label in allowed]
     if not np.isin(labels, allowed).all() or min(shares) <= 1e-12:
