@@ -67,6 +67,7 @@ def test_new_samples_may_be_outliers(estimator):
 def test_the_clusters_are_those_of_the_other_samples(estimator):
     X, _ = groups()
     model, other = trimmed(estimator), estimator(3, random_state=0).fit(X)
+    assert set(vars(model)) - set(vars(other)) == {"outlier_scores_", "_outliers"}
     assert model.objective_ == pytest.approx(other.objective_, rel=1e-9)
     scores, expected = model.decision_function(X), other.decision_function(X)
     np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-8)
@@ -242,10 +243,10 @@ def test_too_few_samples_are_refused(estimator):
 
 def test_what_has_no_distances_is_refused():
     X, _ = groups()
-    with pytest.raises(ValueError, match="outliers=0.1 needs distances .* precomputed"):
+    with pytest.raises(ValueError, match=r"outliers=0\.1 needs distances .* precomputed"):
         KernelKMeans(3, kernel="precomputed", outliers=0.1).fit(X @ X.T)
     dask = pytest.importorskip("dask.array")
-    with pytest.raises(TypeError, match="outliers=0.1 needs all samples in memory"):
+    with pytest.raises(TypeError, match=r"outliers=0\.1 needs all samples in memory"):
         KernelKMeans(3, outliers=0.1).fit(dask.from_array(X))
 
 

@@ -135,7 +135,6 @@ class KernelKMeans(MeansClustering):
         **OUTLIERS,
         **WARM_START,
     }
-    _maximizes = False
 
     def __init__(
         self,

@@ -272,7 +272,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
                 )
             if best is None or information >= best.information:
                 best = replace(problem, result=result, information=information)
-            step.close()
+            if step.close():
+                break
         task.close()
         return best
 

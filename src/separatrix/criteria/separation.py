@@ -249,6 +249,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         self.random_state = random_state
 
     fit = fit_with_weights_and_links
+    _maximizes = True
 
     def _problem(self, X, sample_weight, links, progress, rng):
         multiway = self._resolved_multiway()
@@ -290,7 +291,7 @@ class MaximinSeparationClustering(BoundaryClustering):
             self.n_init,
             progress=progress,
             max_subtasks=None if bisects else self.max_iter,
-            largest=True,
+            largest=self._maximizes,
         )
 
     def _solve_once(self, problem, restart, progress, rng):

@@ -159,6 +159,7 @@ class BaseClustering(
     max_size: Any
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
+    _maximizes = False  # whether a larger objective is better
 
     _model: Any
 
@@ -223,8 +224,11 @@ class BaseClustering(
         progress.close(fit(X, sample_weight, links, earlier, progress))
         return self
 
-    def _fit_samples(self, X, sample_weight, links, earlier, progress):
-        """Set the attributes of a fit to all of these samples; what the solver found."""
+    def _fit_samples(self, X, sample_weight, links, earlier, progress, within_sizes=True):
+        """Set the attributes of a fit to all of these samples; what the solver found.
+
+        `within_sizes=False` ignores bounds of sizes that the method itself does not keep.
+        """
         rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:
@@ -260,7 +264,7 @@ class BaseClustering(
             own = self._attributes(problem, result, order)
             of_model = self._model_attributes(problem.completed(rule), X)
             self._warn(result.status, final)
-        if self._bounds_sizes:
+        if self._bounds_sizes and within_sizes:
             labels = self._labels_within_sizes(of_model["_model"], X)
         own = {**self._resolved(problem), **own}
         fitted = {

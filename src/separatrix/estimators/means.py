@@ -30,8 +30,6 @@ class MeansClustering(BoundaryClustering):
     n_init: int
     max_iter: int
     tol: float
-    # whether a larger objective is better
-    _maximizes: bool
 
     _parameter_constraints: dict = {**N_CLUSTERS, **RESTARTS, **INIT}
 

@@ -110,18 +110,16 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     """Find clusters and the samples that belong to none in turn, until these stay the same.
 
     At first all samples are taken for one cluster. The clusters of what that leaves in tell how
-    wide the gaps between their samples are, and so which samples are left in next.
+    wide the gaps between their samples are, and so which samples are left in next. A method that
+    takes a start also goes on from the clusters of all samples, and the better result counts.
 
     Returns
     -------
     model : object
         What the solver found for the samples that are left in.
     """
-    search = OutlierSearch.of(estimator, X, sample_weight, links)
-    found = search.first(estimator.n_clusters)
-    start, seen = None, set()
-    while True:
-        kept = np.flatnonzero(~found.out)
+
+    def fitted(kept, start=None, *, within_sizes=True):
         task = progress.subtask("round", estimator._n_tasks())
         with _started(estimator, start, kept, search.weight), _noted() as warned:
             model = estimator._fit_samples(
@@ -130,22 +128,29 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
                 None if links is None else links.restricted(kept),
                 None if earlier is None else earlier[kept],
                 task,
+                within_sizes=within_sizes,
             )
+        return Fit(model, warned, dict(vars(estimator)), task.close(model))
+
+    search = OutlierSearch.of(estimator, X, sample_weight, links)
+    found, seen = search.first(estimator.n_clusters), set()
+    kept = np.flatnonzero(~found.out)
+    fit = fitted(kept)
+    starts = isinstance(getattr(estimator, "init", None), str)
+    if starts and not fit.stopped and len(kept) < X.shape[0]:
+        fit = _better_from_all(estimator, fit, X, kept, fitted)
+    while not fit.stopped and len(seen) < MAX_ROUNDS:
         seen.add(found.out.tobytes())
-        if task.close(model) or len(seen) == MAX_ROUNDS:
-            break
         labels = np.full(X.shape[0], -1, dtype=np.int32)
         labels[kept] = in_memory(estimator.labels_)
         following = search.beside(labels, estimator.n_clusters)
         if following.out.tobytes() in seen:
-            if np.array_equal(following.out, found.out):
-                found = following
+            # the same outliers, or some met before: rows at the limit may go to and fro for ever
+            found = following if np.array_equal(following.out, found.out) else found
             break
-        if hasattr(estimator, "init"):
-            model_labels = map_rows(estimator._model.labels, X, width=X.shape[1])
-            start = in_memory(model_labels).astype(np.int32)
-        found = following
-    for one in warned:  # of the fit that counts
+        found, kept = following, np.flatnonzero(~following.out)
+        fit = fitted(kept, model_labels(estimator, X) if hasattr(estimator, "init") else None)
+    for one in fit.warned:
         warnings.warn(one.message, one.category, stacklevel=5)
     complete_absent(estimator, X, kept)
     labels = in_memory(estimator.labels_).copy()
@@ -153,7 +158,36 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     estimator.labels_ = beside(labels, X)
     estimator.outlier_scores_ = beside(found.scores, X)
     estimator._outliers = found.rule
-    return model
+    return fit.model
+
+
+class Fit(NamedTuple):
+    """What a fit to some samples found and set, its warnings, and whether to stop there."""
+
+    model: Any
+    warned: list
+    attributes: dict
+    stopped: bool
+
+
+def _better_from_all(estimator, fit, X, kept, fitted):
+    """A fit to the samples that are left in, or that from the clusters of all if it is better."""
+    whole = fitted(np.arange(X.shape[0]), within_sizes=False)  # which count the samples left in
+    start, again = model_labels(estimator, X), fit._replace(stopped=whole.stopped)
+    if not whole.stopped and len(np.unique(start[kept])) == estimator.n_clusters:
+        again = fitted(kept, start)
+    sign = 1 if estimator._maximizes else -1
+    if not sign * again.attributes["objective_"] > sign * fit.attributes["objective_"]:
+        again = fit._replace(stopped=again.stopped)
+    vars(estimator).clear()
+    vars(estimator).update(again.attributes)
+    return again
+
+
+def model_labels(estimator, X):
+    """Labels that the model of an estimator gives to samples, whether they are outliers or not."""
+    found = map_rows(estimator._model.labels, X, width=X.shape[1])
+    return in_memory(found).astype(np.int32)
 
 
 @contextmanager

@@ -227,7 +227,7 @@ def intrinsic_dimension(distances, weight):
     """Dimension in which samples lie, by the distances of their neighbours; at least one.
 
     E. Levina, P. Bickel, "Maximum likelihood estimation of intrinsic dimension", NIPS 2004, with
-    the mean of inverses in place of the inverse of means.
+    the inverse of the mean over samples, as D. MacKay and Z. Ghahramani proposed.
     """
     if distances.shape[1] < 2:
         return np.inf
@@ -238,9 +238,7 @@ def intrinsic_dimension(distances, weight):
     known = np.isfinite(logs)
     weights = known * weight[far][:, None]
     total = float((np.where(known, logs, 0.0) * weights).sum())
-    # one of the distances less than there are is free, as that to the last one is given
-    shrink = (distances.shape[1] - 2) / (distances.shape[1] - 1)
-    return max(1.0, shrink * float(weights.sum()) / total) if total > 0 else np.inf
+    return max(1.0, float(weights.sum()) / total) if total > 0 else np.inf
 
 
 def quantile(values, share, weight):

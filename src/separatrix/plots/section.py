@@ -7,7 +7,7 @@ from separatrix.data.gate import check_count, check_rows
 from separatrix.data.rows import beside, map_rows
 from separatrix.plots.canvas import chosen_rows, counted, feature_names
 from separatrix.plots.projection import plane_across
-from separatrix.plots.scores import dense, score_rule
+from separatrix.plots.scores import dense, predicted, score_rule
 
 __all__ = ["section_of"]
 
@@ -40,7 +40,7 @@ def section_of(estimator, X, *, max_samples, resolution):
         )
     section = {
         "points": coordinates,
-        "labels": labels,
+        "labels": _with_outliers(estimator, beside(points, X), labels),
         "axis_names": plane.names,
         "remark": "\n".join(filter(None, remarks)),
     }
@@ -50,6 +50,13 @@ def section_of(estimator, X, *, max_samples, resolution):
         on_grid = map_rows(lambda rows: score(plane.lift(rows)), pairs, width=X.shape[1])
         section["grid_scores"] = on_grid.reshape(resolution, resolution, -1)
     return section
+
+
+def _with_outliers(estimator, X, labels):
+    """Labels of samples by their scores, and -1 for those that the estimator calls outliers."""
+    if not hasattr(estimator, "outlier_scores_"):
+        return labels
+    return np.where(predicted(estimator, X) == -1, -1, labels)
 
 
 def _checked(estimator, X):

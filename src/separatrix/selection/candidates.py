@@ -137,7 +137,8 @@ def run_candidates(
     """Labels, seconds, notes and clusterers as they ran, with their seeds.
 
     The labels of a candidate that fails are all zero; its note says why. Seeds are drawn
-    beforehand, so that the number of jobs changes nothing.
+    beforehand, so that the number of jobs changes nothing. Where `on_candidate` answers True, no
+    other candidate counts.
     """
     names, ready = list(candidates), []
     for _, one in candidates.values():
@@ -156,12 +157,17 @@ def run_candidates(
         )
         for number, one in enumerate(ready)
     ]
-    results: list[Any] = [None] * len(jobs)
-    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for done, (number, *result) in enumerate(run(jobs), start=1):
+    nothing = np.zeros(len(X), dtype=np.int32)
+    not_run = (nothing, 0.0, f"{FAILED}a callback stopped the fit before it was done")
+    results: list[Any] = [not_run] * len(jobs)
+    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
+    for done, (number, *result) in enumerate(run, start=1):
         results[number] = result
-        if on_candidate is not None:
-            on_candidate(names[number], done, len(names))
+        if on_candidate is not None and on_candidate(names[number], done, len(names)):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*tasks")  # that they were cancelled
+                run.close()
+            break
     labels, seconds, notes = zip(*results, strict=True)
     estimators = [one for one in ready if not isinstance(one, Candidate)]
     return np.array(labels), np.array(seconds), list(notes), estimators
@@ -379,7 +385,12 @@ def compare_clusterings(
     with naming("random_state"):
         rng = check_random_state(DEFAULT_SEED if random_state is None else random_state)
     geometry = Geometry(Frame.of(X)(X))
-    return compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate)
+
+    def told(*progress):
+        if on_candidate is not None:
+            on_candidate(*progress)  # whatever it answers, the others run
+
+    return compared(X, geometry, candidates, n_clusters, n_jobs, rng, told)
 
 
 def families_of(candidates):

@@ -65,7 +65,8 @@ def selection_curve(geometry, max_clusters, n_jobs, rng, task):
             agreement_matrix(labels[kept]),
             [families[i] for i in kept],
         )
-        step.close()
+        if step.close():
+            break
     isolated = most_isolated(geometry.tree, curve)
     if isolated:
         curve[isolated] += 1
