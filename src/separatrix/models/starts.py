@@ -28,7 +28,7 @@ from separatrix.data.rows import beside, map_rows, rows_beside, sample_rows, sam
 from separatrix.labels.links import linked_labels
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Progress, Status
-from separatrix.similarity.kernels import Kernel, distance_gamma
+from separatrix.similarity.kernels import Kernel, distance_gamma, with_short_indices
 
 LINEAR = Kernel()
 # Rows whose graph of similarities is cut.
@@ -353,9 +353,8 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
     if not sp.issparse(rows):  # far from the origin, squares would swallow the differences
         origin = np.average(rows, axis=0, weights=weights)
         rows = rows - origin
-    elif rows.indices.dtype != np.int32:  # k-means takes no others
-        places = (rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
-        rows = sp.csr_array((rows.data, *places), shape=rows.shape)
+    else:
+        rows = with_short_indices(rows)
     init = "k-means++"
     if rng is None:
         n_init = 1
@@ -464,7 +463,7 @@ class _NearestRow:
 
     def labels(self, X):
         """Labels of the rows of `X`, in its namespace."""
-        return like(self._neighbor.predict(to_numpy(X)).astype(np.int8), X)
+        return like(self._neighbor.predict(to_numpy(X)).astype(np.int32), X)
 
 
 def spectral_start(rows, weights, n_clusters, rng):
