@@ -118,3 +118,58 @@ def test_methods_that_need_memory_are_refused(folder, refused):
     line = refused("cluster", folder, "-k", 2, "-m", "volume")
     assert "MaximumVolumeClustering: it needs all rows in memory" in line
     assert "-m separation" in line
+
+
+class Interruptions:
+    """Counts the blocks that are read, and interrupts when there were enough."""
+
+    def __init__(self, monkeypatch):
+        self.n_read, self.most = 0, np.inf
+        original = large_tables.LargeTable.blocks
+
+        def blocks(table, columns=None):
+            for block in original(table, columns):
+                self.n_read += 1
+                if self.n_read > self.most:
+                    raise KeyboardInterrupt
+                yield block
+
+        monkeypatch.setattr(large_tables.LargeTable, "blocks", blocks)
+
+
+@pytest.mark.parametrize("method", ["separation", "kernel-kmeans"])
+def test_an_interrupted_fit_goes_on_to_the_same_labels(method, folder, tmp_path, monkeypatch):
+    """Wherever it stops, and with fewer blocks to read than from the beginning."""
+    reading = Interruptions(monkeypatch)
+    kept, out = tmp_path / "kept", tmp_path / "out.parquet"
+    run("cluster", folder, "-k", 2, "-m", method, "--out", tmp_path / "expected.parquet")
+    n_all, reading.n_read = reading.n_read, 0
+    command = ["cluster", folder, "-k", 2, "-m", method, "--out", out, "--checkpoint", kept]
+    for _ in range(2):
+        reading.n_read, reading.most = 0, n_all // 2
+        with pytest.raises((SystemExit, KeyboardInterrupt)):
+            main([str(word) for word in command])
+        assert not out.exists()
+    reading.n_read, reading.most = 0, np.inf
+    run(*command)
+    assert reading.n_read < n_all
+    assert not kept.exists()
+    found = pyarrow.parquet.read_table(out)["cluster"]
+    assert_array_equal(found, pyarrow.parquet.read_table(tmp_path / "expected.parquet")["cluster"])
+
+
+def test_a_checkpoint_of_another_task_is_refused(folder, table, tmp_path, monkeypatch, capfd):
+    reading = Interruptions(monkeypatch)
+    kept, whole = tmp_path / "kept", tmp_path / "whole.parquet"
+    command = ["cluster", folder, "-m", "separation", "--checkpoint", kept, "-k"]
+    reading.most = 40
+    with pytest.raises((SystemExit, KeyboardInterrupt)):
+        main([str(word) for word in [*command, 2]])
+    reading.most = np.inf
+    pyarrow.parquet.write_table(table, whole)
+    command[1:2], other = [folder], [whole, *command[2:]]
+    for words, told in (([*command, 3], "differs in method"), (["cluster", *other, 2], "at once")):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        assert ended.value.code == 2
+        assert told in capfd.readouterr().err

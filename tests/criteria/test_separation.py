@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
-from separatrix.criteria import separation
 from separatrix.labels.sizes import lower_bound_cut
 from separatrix.metrics import separation_lower_bound, separation_probability_score
 from separatrix.solvers import minimax
@@ -175,7 +174,7 @@ def test_a_cycle_is_noticed_and_told(iris, monkeypatch):
         cut, value = next(swings)
         return minimax.Step(np.eye(4)[2], -cut, value)
 
-    monkeypatch.setattr(separation, "minimax_step", swinging)
+    monkeypatch.setattr(minimax, "minimax_step", swinging)
     model = MaximinSeparationClustering(max_iter=50)
     with pytest.warns(ConvergenceWarning, match="The label updates run in a cycle"):
         model.fit(iris)
@@ -186,14 +185,14 @@ def test_a_cycle_is_noticed_and_told(iris, monkeypatch):
 @pytest.mark.parametrize("max_iter", [1, 50])
 def test_a_cluster_that_runs_empty_is_told(max_iter, iris, monkeypatch):
     """At any update, the last one too."""
-    original = separation.minimax_step
+    original = minimax.minimax_step
 
     def greedy(sides, start=None):
         if sides.side[2] == 0:
             return original(sides, start)
         return minimax.Step(np.zeros(4), -1.0, 1.0)  # all for the other cluster
 
-    monkeypatch.setattr(separation, "minimax_step", greedy)
+    monkeypatch.setattr(minimax, "minimax_step", greedy)
     model = MaximinSeparationClustering(3, init=np.arange(150) // 50, max_iter=max_iter)
     with pytest.warns(ConvergenceWarning, match="Fewer clusters were found than n_clusters"):
         model.fit(iris)

@@ -243,3 +243,19 @@ def test_all_kinds_of_rows_get_the_same_labels(model):
     assert type(found[0]) is type(found[1]) is type(xp.asarray(X))
     np.testing.assert_allclose(np.asarray(found[0]), scores)
     np.testing.assert_array_equal(np.asarray(found[1]), labels)
+
+
+# Tournaments
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_tournament_finds_the_labels_that_all_duels_make(dtype):
+    """Of 25 clusters; of random boundaries, which most samples have no winner of all duels of."""
+    X = samples(n=300, d=2).astype(dtype)
+    nearest = Boundaries.nearest(samples(1, n=25, d=2)).pairwise
+    random = Boundaries(samples(2, n=300, d=2), samples(3, n=300, d=1)[:, 0], pairwise_code(25))
+    for model in (nearest, random):
+        expected = model.scores(X).argmax(axis=1)
+        np.testing.assert_array_equal(model.labels(X), expected)
+        np.testing.assert_array_equal(model.labels_of_rows(X), expected)
+    assert (random.scores(X).max(axis=1) < 0).any()

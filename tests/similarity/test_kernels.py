@@ -6,7 +6,12 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.similarity.kernels import Kernel, distance_gamma, squared_distances
+from separatrix.similarity.kernels import (
+    Kernel,
+    cluster_shrinkage,
+    distance_gamma,
+    squared_distances,
+)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -35,3 +40,33 @@ def test_the_width_of_repeated_rows_is_that_of_weights(rule):
     X, weight = rng.normal(size=(15, 4)) + 100, rng.integers(1, 4, size=15)
     repeated = distance_gamma(np.repeat(X, weight, axis=0), rule=rule)
     assert distance_gamma(X, weight, rule=rule) == pytest.approx(repeated, rel=1e-12)
+
+
+def blobs_on_a_grid(n_clusters, spread, n_each=20):
+    """Round clusters at the corners of unit squares, far apart beside their spread."""
+    side = int(np.ceil(np.sqrt(n_clusters)))
+    corners = np.array([(i // side, i % side) for i in range(n_clusters)], dtype=float)
+    rng = np.random.default_rng(0)
+    return np.repeat(corners, n_each, axis=0) + spread * rng.normal(size=(n_clusters * n_each, 2))
+
+
+def test_widths_shrink_as_many_clusters_do():
+    """Clusters of half the spread have half the width; ten or fewer have that of all samples."""
+    wide, narrow = (blobs_on_a_grid(36, spread) for spread in (0.02, 0.01))
+    assert cluster_shrinkage(wide, None, 10) == 1.0
+    ratio = cluster_shrinkage(narrow, None, 36) / cluster_shrinkage(wide, None, 36)
+    np.testing.assert_allclose(ratio, 0.5, rtol=0.02)
+    few, many = (Kernel("rbf", "mean", n_clusters=k).resolved(wide).gamma for k in (10, 36))
+    np.testing.assert_allclose(many, few / cluster_shrinkage(wide, None, 36) ** 2)
+    of_scikit_learn = [Kernel("rbf", "scale", n_clusters=k).resolved(wide).gamma for k in (1, 36)]
+    assert of_scikit_learn[0] == of_scikit_learn[1]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_the_shrinkage_of_repeated_rows_is_that_of_weights(form):
+    X = blobs_on_a_grid(25, 0.05)
+    weights = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
+    repeated = np.repeat(X, weights.astype(int), axis=0)[::-1]
+    found = cluster_shrinkage(form(X), weights, 25)
+    np.testing.assert_allclose(cluster_shrinkage(form(repeated), None, 25), found, rtol=1e-9)
+    assert cluster_shrinkage(form(X[:15]), None, 25) == 1.0

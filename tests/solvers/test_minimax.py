@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
 from separatrix.metrics import separation_probability_score
+from separatrix.models.boundaries import one_vs_rest_code, pairwise_code
 from separatrix.solvers import minimax
 from separatrix.solvers.minimax import (
     MomentProblem,
@@ -285,3 +286,46 @@ def test_kappa_has_no_unit(seed, exponent):
     S_plus, S_minus, difference = moments
     scaled = minimax_direction(unit**2 * S_plus, unit**2 * S_minus, unit * difference)
     assert scaled.kappa == pytest.approx(minimax_direction(*moments).kappa, rel=1e-9)
+
+
+# Many boundaries at once
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+@pytest.mark.parametrize("make_code", [pairwise_code, one_vs_rest_code])
+def test_boundaries_that_are_solved_together_are_those_of_each(make_code, isotropic, monkeypatch):
+    """Features that vary in some clusters alone, and pairs of equal means, too."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(12), 15)
+    X = rng.normal(size=(len(labels), 4)) + 2 * rng.normal(size=(12, 4))[labels]
+    X[:, 3] = np.where(labels < 4, X[:, 3], 7.0)  # constant beside the first clusters
+    X[labels == 11] = X[labels == 10] + [0, 0, 1, 0]
+    problem = MomentProblem.of(X, None, reg=0.3, isotropic=isotropic, rng=None)
+    partition, code = problem.partition(12), make_code(12)
+    partition.assign(labels)
+    together = minimax.minimax_steps(problem, partition, code)
+    assert not any(step is None for step in minimax.stacked_steps(problem, partition, code))
+    for side, step in zip(code, together, strict=True):
+        alone = minimax.minimax_step(Sides.of(problem, partition, side))
+        np.testing.assert_allclose(step.value, alone.value, rtol=1e-9)
+        # kappa is exact to 1e-12, so that directions are to the root of it
+        np.testing.assert_allclose(step.coef, alone.coef, atol=1e-5 * np.abs(alone.coef).max())
+        np.testing.assert_allclose(step.offset, alone.offset, rtol=1e-5, atol=1e-5)
+
+
+def test_boundaries_without_a_factor_are_left_to_the_usual_way():
+    """Equal clusters separate in no direction; without reg, flat ones have no factor."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(20, 2)), 12, axis=0)
+    labels = np.tile(np.arange(12), 20)
+    problem = MomentProblem.of(X, None, reg=0.3, isotropic=False, rng=None)
+    partition = problem.partition(12)
+    partition.assign(labels)
+    steps = minimax.minimax_steps(problem, partition, pairwise_code(12))
+    np.testing.assert_allclose([step.value for step in steps], 0.0, atol=1e-12)
+    X = np.column_stack([np.arange(240.0), np.zeros(240)])
+    X[:, 1] = labels
+    problem = MomentProblem.of(X, None, reg=0.0, isotropic=False, rng=None)
+    partition = problem.partition(12)
+    partition.assign(labels)
+    with pytest.raises(ValueError, match="reg=0"):
+        minimax.minimax_steps(problem, partition, pairwise_code(12))

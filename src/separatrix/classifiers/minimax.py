@@ -13,8 +13,7 @@ from separatrix.estimators.classifier import BoundaryClassifier, check_classes, 
 from separatrix.estimators.parameters import KERNEL, N_COMPONENTS, NONNEGATIVE
 from separatrix.models.boundaries import Boundaries, pairwise_code
 from separatrix.solvers.minimax import (
-    Sides,
-    minimax_step,
+    minimax_steps,
     moment_problem,
     pairwise_matrix,
     separation_probability,
@@ -152,7 +151,7 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
         partition = problem.partition(len(classes))
         partition.assign(beside(codes.astype(np.int32), problem.X))
         code = pairwise_code(len(classes))
-        steps = [minimax_step(Sides.of(problem, partition, side)) for side in code]
+        steps = minimax_steps(problem, partition, code)
         model = problem.completed(Boundaries.of_steps(steps, code))
         separation = separation_probability(pairwise_matrix(code, [s.value for s in steps]))
         fitted = {

@@ -281,6 +281,13 @@ def cluster(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Parameter; repeat.")
     ] = None,
     random_state: Seed = 0,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keeps what is done with files read in blocks, for the same command again.",
+        ),
+    ] = None,
 ):
     """Find clusters in a table; write it with their labels, a report and a model."""
     options = dict(locals())
@@ -302,6 +309,7 @@ def cluster(
             check_outputs(table, named[1])
         step(method)
         start = time.perf_counter()
+        resumable = _checkpoint(checkpoint, table, features, estimator)
         with _noting() as notes, _refusing(public_name(estimator, method)):
             labels = _fitted_labels(estimator, features)
         seconds = time.perf_counter() - start
@@ -335,6 +343,8 @@ def cluster(
                 written = features.ids if labels_only else table.original(typed)
                 confidence = getattr(estimator, "confidence_", None)
                 write_labels(outputs["labels"], written, labels, confidence)
+    if resumable is not None:  # all is written
+        resumable.clear()
     found = len(card["sizes"])
     count = f"{found} cluster{'s' * (found > 1)}"
     if found == 1 and k is None:
@@ -353,6 +363,23 @@ def cluster(
     typical = features.typical_of(estimator.labels_) if found > 1 else ()
     beside = _beside_truth(features, estimator.labels_)
     _summarize(told, card["sizes"], paths, *beside, typical=typical)
+
+
+def _checkpoint(folder, table, features, estimator):
+    """Keep what passes over a large table find in a folder; None if none is named."""
+    if folder is None:
+        return None
+    if table.large is None:
+        raise Refusal(
+            f"--checkpoint: {table.name} is read at once; it is for folders of Parquet files and "
+            "for Parquet files beyond memory"
+        )
+    from separatrix.data.checkpoints import Checkpoint
+
+    with _refusing("--checkpoint", OSError):
+        kept = Checkpoint(folder, table.large.task(features.preparer, estimator))
+    features.all_rows.checkpoint = kept
+    return kept
 
 
 def _fitted_labels(estimator, features):

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
+from separatrix import __version__
 from separatrix._output import quoted
 from separatrix.cli import Refusal
 from separatrix.cli.reading import NO_ROWS, VALUE, Table
@@ -119,6 +120,19 @@ class LargeTable:
                 yield preparer.transform(columns_of(block))
 
         return RowBlocks(read, (self.n_rows, len(preparer.get_feature_names_out())), dtype)
+
+    def task(self, preparer, estimator):
+        """What the clusters of all rows depend on, by name."""
+        files = [(os.path.abspath(file), os.stat(file)) for file in self.files.files]
+        return {
+            "version": __version__,
+            "files": [[file, told.st_size, told.st_mtime_ns] for file, told in files],
+            "features": list(preparer.get_feature_names_out()),
+            "preparation": repr(preparer.get_params()),
+            "method": repr(estimator.get_params()),
+            "estimator": type(estimator).__name__,
+            "block_rows": BLOCK_ROWS,
+        }
 
     def write_labels(self, path, labels, *, columns=None):
         """Write columns, all if None, and the labels of the rows, by the ending of `path`.

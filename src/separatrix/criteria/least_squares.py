@@ -23,6 +23,7 @@ from separatrix.estimators.parameters import (
 )
 from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
 from separatrix.labels.sizes import Sizes
+from separatrix.models.starts import kmeans_start
 from separatrix.result import SolverResult, Status
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.flips import (
@@ -36,6 +37,9 @@ from separatrix.solvers.flips import (
 
 __all__ = ["RegularizedLeastSquaresClustering", "solve_least_squares"]
 
+# More clusters than this start from k-means, the best of so many runs.
+FEW_CLUSTERS = 20
+KMEANS_RUNS = 10
 # What reg="auto" and gamma="auto" choose from, and on how many samples and starts.
 AUTO_WIDTHS = (0.25, 0.4, 0.6, 0.85, 1.2, 1.8)  # in mean distances
 AUTO_REGS = (2.0**-6, 0.125, 0.5, 2.0)
@@ -74,8 +78,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     gamma : float, {"auto", "scale", "mean", "median"} or tuple, default=("mean", 0.7)
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
-        distance; "scale" is 1 / (n_features * X.var()). "auto" chooses a multiple of the mean
-        distance without labels.
+        distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
+        shrinks as k-means clusters do. "auto" chooses a multiple of the mean distance without
+        labels.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -164,7 +169,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     start that is kept is the one of the largest such advantage, leads beyond one counted as one.
 
     For the linear kernel samples are centred. Two clusters by shaking take one start, whatever
-    `n_init`: in its first round a cluster claims all samples, so that the start is forgotten.
+    `n_init`: in its first round a cluster claims all samples, so that the start is forgotten. More
+    than 20 clusters, which random starts do not find, take one start too: the best of ten runs of
+    k-means, from which samples move as by `solver="steepest"`.
 
     References
     ----------
@@ -324,7 +331,12 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     @property
     def _n_starts(self):
-        """One for two clusters by shaking: in its first round one of them claims all samples."""
+        """One for two clusters by shaking: in its first round one of them claims all samples.
+
+        One for many clusters, too, where it is k-means.
+        """
+        if self.n_clusters > FEW_CLUSTERS and not Kernel.of(self).is_precomputed:
+            return 1
         return 1 if self.n_clusters == 2 and self.solver == "shaking" else self.n_init
 
     def _solve(self, problem, progress, rng):
@@ -374,6 +386,13 @@ class LeastSquaresProblem(SearchProblem):
     reg: float
     sizes: Sizes
 
+    def kmeans_labels(self, n_clusters, rng):
+        """Labels of the searched samples by k-means that keep the links."""
+        rule = kmeans_start(self.rows, self.row_weight, n_clusters, rng=rng, n_init=KMEANS_RUNS)
+        labels = rule.labels(self.rows)
+        links = self.searched_links
+        return labels if links is None else links.nearest(labels)
+
     def multipliers(self, targets):
         """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
         weight = self.loss_weight
@@ -395,7 +414,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     problem : LeastSquaresProblem
         The data.
     n_starts : int
-        Random starts.
+        Number of starts.
     solver : {"shaking", "steepest", "stochastic"}
         Algorithm 3, 2 or 1 of the paper.
     by_advantage : bool
@@ -404,7 +423,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     progress : Progress
         Where the loop counter comes from; a pass is a start.
     rng : RandomState
-        Draws starts.
+        Draws starts, at random for up to 20 clusters, by k-means for more.
 
     Returns
     -------
@@ -417,8 +436,14 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     found = []
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
+    starts_at_means = n_clusters > FEW_CLUSTERS and not problem.kernel.is_precomputed
+    if starts_at_means and solver == "shaking":  # which would shake the start off
+        solver = "steepest"
     for _ in iterations:
-        start = random_labels(sizes, rng, links, counted)
+        if starts_at_means:
+            start = problem.kmeans_labels(n_clusters, rng)
+        else:
+            start = random_labels(sizes, rng, links, counted)
         weights = {"weight": weight, "counted": counted}
         found.append(
             descend_by_flips(problem.R, start, sizes, solver=solver, links=links, **weights)

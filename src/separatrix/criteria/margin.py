@@ -56,6 +56,10 @@ PART_SAMPLES, PART_SAMPLES_PER_CLUSTER = 700, 100
 # Machines then settle on so many, in at most so many updates, before they see all samples.
 SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER = 5_000, 1_000
 SETTLING_UPDATES = 20
+# With more clusters than this they settle at once, on no more of each than the part has. Landmarks
+# of the kernel are found on so many samples.
+FEW_CLUSTERS = 20
+LANDMARK_SAMPLES = 3_000
 # Coordinates of the samples of a precomputed kernel that starts are found in.
 START_FEATURES = 50
 # Beyond this many features an eigendecomposition of their scatter matrix is no longer cheap.
@@ -111,7 +115,8 @@ class MaximumMarginClustering(BoundaryClustering):
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 2.0)
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
-        distance; "scale" is 1 / (n_features * X.var()).
+        distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
+        shrinks as k-means clusters do.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -211,7 +216,8 @@ class MaximumMarginClustering(BoundaryClustering):
     `n_components` features extend these labels, first to some thousand samples and then to all,
     and their offsets keep all samples in balance. `history_` then belongs to the sample, and
     `objective_` to the boundaries returned. This does not apply to labels as `init`, links and
-    bisections.
+    bisections. More than 20 clusters start from k-means, and machines of the square loss settle at
+    once, however few samples there are; `history_` then belongs to these machines.
 
     Otherwise, for more than 20,000 samples the start is found, and improved, on a random sample of
     them, unless the whole kernel matrix is used. The first start by k-means is deterministic,
@@ -380,7 +386,7 @@ class MaximumMarginClustering(BoundaryClustering):
     def _extends(self, X, kernel, links):
         """Whether labels are found on some of the samples, and then extended to all."""
         return (
-            X.shape[0] > FULL_KERNEL_SAMPLES
+            (X.shape[0] > FULL_KERNEL_SAMPLES or self._has_many_clusters)
             and self.low_rank == "auto"
             and not (kernel.is_linear or kernel.is_precomputed)
             and isinstance(self.init, str)
@@ -388,10 +394,17 @@ class MaximumMarginClustering(BoundaryClustering):
             and not self._bisects
         )
 
+    @property
+    def _has_many_clusters(self):
+        """Whether machines settle from k-means at once: there are too many of any other kind."""
+        return self.n_clusters > FEW_CLUSTERS
+
     def _extended_problem(self, X, sample_weight, kernel, rng):
         """All samples, with the problem of few of them and of some more."""
         few = max(PART_SAMPLES, PART_SAMPLES_PER_CLUSTER * self.n_clusters)
         more = max(SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER * self.n_clusters)
+        if self._has_many_clusters:
+            few, more = LANDMARK_SAMPLES, max(SETTLING_SAMPLES_PER_CLUSTER * FEW_CLUSTERS, few)
         rows, row_weight = sample_rows(X, sample_weight, size=few, rng=rng)
         kernel = kernel.resolved(rows, row_weight)
         found, settling = (
@@ -487,23 +500,47 @@ class MaximumMarginClustering(BoundaryClustering):
 
     def _solve(self, problem, progress, rng):
         extends = isinstance(problem, ExtendedProblem)
+        limits = {"progress": progress, "max_subtasks": None if self._bisects else self.max_iter}
+        if extends and self._has_many_clusters:
+            return best_of_starts(
+                lambda restart, task: self._extended(
+                    problem, self._start_of_many(problem, restart, rng), self.max_iter, task
+                ),
+                self.n_init,
+                **limits,
+            )
         part = problem.part if extends else problem
         best = best_of_starts(
             lambda restart, task: self._solve_once(part, restart, task, rng),
             self.n_init,
-            progress=progress,
-            max_subtasks=None if self._bisects else self.max_iter,
+            **limits,
         )
         if not extends:
             return best
+        labels = problem.first_labels(to_numpy(best.labels), best.model.code, self.C)
+        return self._extended(problem, labels, SETTLING_UPDATES, Progress(), found=best)
+
+    def _start_of_many(self, problem, restart, rng):
+        """Labels that machines settle from, without a part to find better ones on."""
+        settling, init = problem.settling, "k-means" if self.init == "auto" else self.init
+        limits = {"restart": restart, "rng": rng, "n_init": 10}
+        start = start_of(init, settling, self.n_clusters, **limits)
+        return labels_of_start(start, settling, self.n_clusters)
+
+    def _extended(self, problem, labels, max_iter, progress, found=None):
+        """Machines of all samples, from labels of those that machines settle on."""
         return extend_margin(
             problem,
-            best,
+            labels,
+            n_clusters=self.n_clusters,
             loss=self.loss,
             epsilon=self.epsilon,
             balance=self.balance,
             C=self.C,
+            max_iter=max_iter,
             tol=self.tol,
+            progress=progress,
+            found=found,
         )
 
     def _solve_once(self, problem, restart, progress, rng):
@@ -802,29 +839,33 @@ def solve_margin(
     )
 
 
-def extend_margin(problem, found, *, loss, epsilon, balance, C, tol):
-    """Machines of all samples, from labels of few of them.
+def extend_margin(
+    problem, labels, *, n_clusters, loss, epsilon, balance, C, max_iter, tol, progress, found=None
+):
+    """Machines of all samples, from labels of some thousand of them.
 
-    A ridge regression on these labels labels some thousand samples, on which machines of the
-    square loss settle. They label all samples, and what is returned are the machines of those
-    labels, with the offsets that keep all samples in balance.
+    Machines of the square loss settle on these. They label all samples, and what is returned are
+    the machines of those labels, with the offsets that keep all samples in balance.
 
     Parameters
     ----------
     problem : ExtendedProblem
         The data.
-    found : SolverResult
-        Of `solve_margin` on the part.
-    loss, epsilon, balance, C, tol
+    labels : ndarray of shape (n_settling,)
+        Labels of the samples that machines settle on.
+    n_clusters, loss, epsilon, balance, C, max_iter, tol, progress
         As for `solve_margin`.
+    found : SolverResult, default=None
+        Where the labels come from, whose status and history the result has; None if they are a
+        mere start.
 
     Returns
     -------
     result : SolverResult
         With the `Rule` as its details.
     """
-    n_clusters, code = found.labelling.n_clusters, found.model.code
-    # 1) some samples, from the labels of few
+    code = one_vs_rest_code(n_clusters)
+    # 1) some samples
     settled = solve_margin(
         problem.settling,
         n_clusters=n_clusters,
@@ -832,10 +873,10 @@ def extend_margin(problem, found, *, loss, epsilon, balance, C, tol):
         epsilon=epsilon,
         balance=balance,
         path=[C],
-        max_iter=SETTLING_UPDATES,
+        max_iter=max_iter,
         tol=tol,
-        progress=Progress(),
-        labels=problem.first_labels(to_numpy(found.labels), code, C),
+        progress=progress,
+        labels=labels,
     )
     # 2) all samples
     machines = problem.machines_of_all(settled.model, C)
@@ -860,6 +901,7 @@ def extend_margin(problem, found, *, loss, epsilon, balance, C, tol):
         )
     )
     labelling = Labelling(step.labels, n_clusters, problem.sample_weight)
+    found = settled if found is None else found
     status = found.status
     if labelling.empty.any():
         status = Status.DEGENERATE

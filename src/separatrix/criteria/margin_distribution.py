@@ -53,7 +53,8 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     gamma : float, {"scale", "mean", "median"} or tuple, default=("mean", 0.5)
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
-        distance; "scale" is 1 / (n_features * X.var()).
+        distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
+        shrinks as k-means clusters do.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1

@@ -33,7 +33,7 @@ from separatrix.solvers.minimax import (
     Step,
     eigenvector_boundary,
     minimax_between,
-    minimax_step,
+    minimax_steps,
     moment_problem,
     pairwise_kappa,
     separation_probability,
@@ -73,7 +73,8 @@ class MaximinSeparationClustering(BoundaryClustering):
     gamma : float, {"scale", "mean", "median"} or tuple, default="scale"
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
-        distance; "scale" is 1 / (n_features * X.var()).
+        distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
+        shrinks as k-means clusters do.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -393,7 +394,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     result : SolverResult
         With a `Partition` as its labelling.
     """
-    fit_boundary = {"mpm": minimax_step, "gep": lower_bound_step}[solver]
+    fit_boundaries = {"mpm": minimax_steps, "gep": lower_bound_steps}[solver]
     # 0) label all rows by the start
     partition = problem.partition(code.shape[1])
     # where links bind, margins between pairs of clusters tell where linked samples go
@@ -404,10 +405,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
 
     def fitted():
         """Boundaries of the labels, and the objective."""
-        steps = [
-            fit_boundary(Sides.of(problem, partition, side), normal)
-            for side, normal in zip(code, normals, strict=True)
-        ]
+        steps = fit_boundaries(problem, partition, code, normals)
         return Boundaries.of_steps(steps, code), float(np.mean([step.value for step in steps]))
 
     seen: dict[tuple, int] = {}
@@ -504,7 +502,7 @@ def solve_eigenvector(problem, *, progress, raw=False):
     )
 
 
-# --- the steps; `minimax_step` is Approach 1 -----------------------------------------------------
+# --- the steps; `minimax_steps` is Approach 1 ----------------------------------------------------
 
 
 @one_blas_thread
@@ -514,6 +512,14 @@ def _solve(matrix, vector):
 
 def _project_chunk(X, *, coef):
     return to_numpy(X @ (coef if sp.issparse(X) else like(coef, X)))
+
+
+def lower_bound_steps(problem, partition, code, starts):
+    """Approach 2 between the two sides of each row of a code."""
+    return [
+        lower_bound_step(Sides.of(problem, partition, side), start)
+        for side, start in zip(code, starts, strict=True)
+    ]
 
 
 def lower_bound_step(sides, start=None):

@@ -63,6 +63,8 @@ class RowBlocks:
 
     ndim = 2
     is_read_in_blocks = True
+    # what keeps the results of passes, so that a fit goes on where it was stopped
+    checkpoint: Any = None
 
     def __init__(
         self,
@@ -175,6 +177,10 @@ class RowBlocks:
         rows : array of shape (n_drawn, n_features)
             The samples, in memory.
         """
+        (rows,) = self.passed("rows", (self._rows(drawn) for _ in range(1)))
+        return rows
+
+    def _rows(self, drawn):
         if drawn is None:
             return np.concatenate(list(self))
         drawn = np.asarray(drawn)
@@ -207,4 +213,23 @@ class RowBlocks:
         def read():
             return (function(block) for block in self)
 
-        return RowBlocks(read, (self.shape[0], n_features), self.dtype)
+        made = RowBlocks(read, (self.shape[0], n_features), self.dtype)
+        made.checkpoint = self.checkpoint
+        return made
+
+    def passed(self, name: str, parts: Iterable[Any]) -> Iterable[Any]:
+        """What a pass over the samples finds, or found before a fit was stopped.
+
+        Parameters
+        ----------
+        name : str
+            What the pass does.
+        parts : iterable
+            What it finds in one block after the other.
+
+        Returns
+        -------
+        parts : iterable
+            The same, or what a checkpoint has kept of it.
+        """
+        return parts if self.checkpoint is None else self.checkpoint.passed(name, parts)

@@ -26,10 +26,10 @@ class Moments:
     """Weight, first and second moments of samples about a shift.
 
     `second` is a matrix, or its diagonal where a matrix of n_features by n_features would not
-    pay.
+    pay. Arrays with one more axis in front are the moments of many sets at once.
     """
 
-    weight: float
+    weight: Any
     first: np.ndarray
     second: np.ndarray
 
@@ -51,24 +51,29 @@ class Moments:
     @property
     def diagonal(self):
         """Whether only the diagonal of the second moments is kept."""
-        return self.second.ndim == 1
+        return self.second.ndim == self.first.ndim
+
+    @property
+    def _divisor(self):
+        """Weight, beside an array of features."""
+        return np.asarray(self.weight)[..., None]
 
     @property
     def mean(self):
         """Mean relative to the shift."""
-        return self.first / self.weight
+        return self.first / self._divisor
 
     @property
     def variance(self):
         """Variance of each feature with divisor `weight`, as in the papers (no correction)."""
-        squares = self.second if self.diagonal else np.diag(self.second)
-        return np.maximum(squares / self.weight - self.mean**2, 0.0)
+        squares = self.second if self.diagonal else np.diagonal(self.second, axis1=-2, axis2=-1)
+        return np.maximum(squares / self._divisor - self.mean**2, 0.0)
 
     @property
     def covariance(self):
         """Covariance with divisor `weight`."""
         mean = self.mean
-        return self.second / self.weight - np.outer(mean, mean)
+        return self.second / self._divisor[..., None] - mean[..., :, None] * mean[..., None, :]
 
 
 def moments_of_chunk(X, weight=None, *, shift, diagonal=False):
@@ -192,11 +197,17 @@ class Units:
         rounding = 100 * np.finfo(np.float64).eps
         constant = variance <= rounding * moments.mean**2 + (rounding * mean) ** 2
         scale = np.where(constant, np.inf, np.sqrt(variance))
-        if isotropic and not constant.all():
-            largest = variance.max()  # whose square may be no number
-            sigma = (variance if moments.diagonal else moments.covariance) / largest
-            ratio = (sigma**2).sum() / (variance / largest).sum()
-            scale = np.full_like(scale, np.sqrt(largest) * np.sqrt(ratio))
+        if isotropic:
+            varies = ~constant.all(axis=-1, keepdims=True)
+            # the square of the largest may be no number
+            largest = np.where(varies, variance.max(axis=-1, keepdims=True), 1.0)
+            sigma = variance / largest
+            squares = sigma**2
+            if not moments.diagonal:
+                squares = ((moments.covariance / largest[..., None]) ** 2).sum(axis=-1)
+            total = np.where(varies, sigma.sum(axis=-1, keepdims=True), 1.0)
+            ratio = squares.sum(axis=-1, keepdims=True) / total
+            scale = np.where(varies, np.sqrt(largest) * np.sqrt(ratio), scale)
         return cls(mean, scale)
 
     @property
@@ -370,6 +381,18 @@ class Partition(Labelling):
         for cluster in set(range(last)) - set(clusters):
             union = union - self._gains[cluster]
         return union
+
+    def stacked(self, code):
+        """Moments of the positive and of the negative side of each row of a code, stacked."""
+        clusters = [*self._gains, self.moments([self.n_clusters - 1])]
+        parts = [
+            np.array([getattr(cluster, name) for cluster in clusters])
+            for name in ("weight", "first", "second")
+        ]
+        return tuple(
+            Moments(*(np.tensordot((code == sign).astype(np.float64), part, 1) for part in parts))
+            for sign in (1, -1)
+        )
 
     @property
     def weights(self):

@@ -74,17 +74,23 @@ def map_chunks(function, X, *row_arrays, width=None, rereads=False, **shared):
         yield from map_blocks(function, X, *row_arrays, **shared)
         return
     if is_lazy(X):
-        start = 0
-        for block in X:
-            rows = slice(start, start + len(block))
-            parts = (a if a is None else a[rows] for a in row_arrays)
-            yield from map_chunks(function, block, *parts, width=width, rereads=rereads, **shared)
-            start += len(block)
+        passing = _map_blocks(function, X, row_arrays, width=width, rereads=rereads, **shared)
+        yield from X.passed(function.__qualname__, passing)
         return
     for rows in row_slices(X, width, rereads=rereads):
         # a whole matrix is passed as itself: even a full slice of a sparse one is a copy
         chunk = X if rows == slice(0, X.shape[0]) else X[rows, :]
         yield function(chunk, *(a if a is None else a[rows, ...] for a in row_arrays), **shared)
+
+
+def _map_blocks(function, X, row_arrays, **options):
+    """The same over blocks that are read one after the other."""
+    start = 0
+    for block in X:
+        rows = slice(start, start + len(block))
+        parts = (a if a is None else a[rows] for a in row_arrays)
+        yield from map_chunks(function, block, *parts, **options)
+        start += len(block)
 
 
 def dense_blocks(X):

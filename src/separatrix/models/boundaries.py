@@ -5,10 +5,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix._sklearn import is_dask, like, namespace_of
 from separatrix.data.rows import beside, map_rows
 from separatrix.result import decoded
+
+# Of more clusters a tournament finds the one that wins all of its duels.
+FEW_CLUSTERS = 20
 
 
 def pairwise_code(n_clusters):
@@ -151,8 +155,14 @@ class Boundaries:
             X = self.feature_map(X)
         if self.n_clusters == 2:
             return X @ like(self.coef[0], X) + float(self.intercept[0])
-        margins = X @ like(self.coef.T, X) + like(self.intercept, X)
-        return margins if self.is_one_vs_rest else self._smallest_margins(margins)
+        if self.is_one_vs_rest:
+            return X @ like(self.coef.T, X) + like(self.intercept, X)
+        return self._smallest_margins(self._values(X))
+
+    def _values(self, X):
+        """Values of the boundaries at the rows of `X`, those of one boundary side by side."""
+        values = (X @ self.coef.T).T if sp.issparse(X) else like(self.coef, X) @ X.T
+        return values + like(self.intercept, values)[:, None]
 
     def _smallest_margins(self, margins):
         """Scores of clusters from the values of boundaries."""
@@ -165,12 +175,11 @@ class Boundaries:
             involved = np.flatnonzero(side)
             if involved.size == 0:  # a cluster that was never split off; the first holds its place
                 score = 0.0 if cluster == 0 else -np.inf
-                scores.append(xp.full(margins.shape[0], score, dtype=margins.dtype, device=device))
+                scores.append(xp.full(margins.shape[1], score, dtype=margins.dtype, device=device))
                 continue
-            signed = xp.take(margins, like(involved, margins), axis=1) * like(
-                side[involved].astype(np.float64), margins
-            )
-            scores.append(xp.min(signed, axis=1))
+            signs = like(side[involved].astype(np.float64), margins)
+            signed = xp.take(margins, like(involved, margins), axis=0) * signs[:, None]
+            scores.append(xp.min(signed, axis=0))
         return xp.stack(scores, axis=1)
 
     def labels(self, X):
@@ -182,10 +191,42 @@ class Boundaries:
             features = X if self.feature_map is None else self.feature_map(X)
             # s > -b says the same as s + b > 0, to the last bit, without another array
             labels = features @ like(self.coef[0], features) > -float(self.intercept[0])
+        elif self._is_tournament and isinstance(X, np.ndarray):
+            labels = self._winners(X)
         else:
             labels = decoded(self.scores(X))
         xp, _ = namespace_of(labels)
         return xp.astype(labels, xp.int8 if self.n_clusters < 128 else xp.int32)
+
+    @property
+    def _is_tournament(self):
+        """Whether there are boundaries between all pairs of many clusters."""
+        n_pairs = self.n_clusters * (self.n_clusters - 1) // 2
+        return (
+            self.n_clusters > FEW_CLUSTERS
+            and len(self.code) == n_pairs
+            and np.array_equal(self.code, pairwise_code(self.n_clusters))
+        )
+
+    def _winners(self, X):
+        """Clusters of the rows of `X` that win all of their duels, by a tournament of each row.
+
+        Whoever wins all of them wins the tournament, so that few duels find it. Where there is
+        none, the scores tell.
+        """
+        from separatrix.models.tournaments import winners_of_tournaments  # which loads numba
+
+        features = X if self.feature_map is None else self.feature_map(X)
+        pair = np.zeros((self.n_clusters, self.n_clusters), dtype=np.int64)
+        low, high = np.triu_indices(self.n_clusters, 1)
+        pair[low, high] = pair[high, low] = np.arange(len(self.code))
+        rows = np.ascontiguousarray(features, dtype=np.float64)
+        coef = np.ascontiguousarray(self.coef, dtype=np.float64)
+        labels = winners_of_tournaments(rows, coef, self.intercept.astype(np.float64), pair)
+        (open_,) = np.nonzero(labels < 0)
+        if len(open_):
+            labels[open_] = decoded(self.scores(X[open_]))
+        return labels
 
     def renumbered(self, order):
         """Boundaries for the numbering in which cluster i is what was cluster `order[i]`.
@@ -219,11 +260,17 @@ class Boundaries:
 
     def labels_of_rows(self, X):
         """Clusters of all rows, in the same way."""
-        scores = self.scores_of_rows(X)
         if not is_dask(X):
-            return decoded(scores)
+            return map_rows(self._whole_labels, X, width=self.width)
+        scores = self.scores_of_rows(X)
         dropped = () if scores.ndim == 1 else 1
         return scores.map_blocks(decoded, drop_axis=dropped, dtype=np.int32)
+
+    def _whole_labels(self, X):
+        """Clusters in the type that users get."""
+        labels = self.labels(X)
+        xp, _ = namespace_of(labels)
+        return xp.astype(labels, xp.int32)
 
     def attributes(self, X):
         """Fitted attributes of estimators, by name, as arrays beside `X`.

@@ -28,7 +28,7 @@ from separatrix.data.rows import beside, map_rows, rows_beside, sample_rows, sam
 from separatrix.labels.links import linked_labels
 from separatrix.models.boundaries import Boundaries
 from separatrix.result import Progress, Status
-from separatrix.similarity.kernels import Kernel, distance_gamma
+from separatrix.similarity.kernels import Kernel, distance_gamma, with_short_indices
 
 LINEAR = Kernel()
 # Rows whose graph of similarities is cut.
@@ -157,7 +157,7 @@ def check_init(init, X, sample_weight, n_clusters):
         )
     allowed = np.arange(n_clusters)
     weights = to_numpy(sample_weight)
-    if labels.dtype.kind == "i" and 0 <= labels.min() and labels.max() < n_clusters:
+    if labels.dtype.kind == "i" and labels.min() >= 0 and labels.max() < n_clusters:
         sizes = np.bincount(labels, weights, n_clusters)  # the usual case, in one pass
         if sizes.min() > 1e-12 * sizes.sum():
             return
@@ -357,9 +357,8 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
     if not sp.issparse(rows):  # far from the origin, squares would swallow the differences
         origin = np.average(rows, axis=0, weights=weights)
         rows = rows - origin
-    elif rows.indices.dtype != np.int32:  # k-means takes no others
-        places = (rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
-        rows = sp.csr_array((rows.data, *places), shape=rows.shape)
+    else:
+        rows = with_short_indices(rows)
     init = "k-means++"
     if rng is None:
         n_init = 1
@@ -468,7 +467,7 @@ class _NearestRow:
 
     def labels(self, X):
         """Labels of the rows of `X`, in its namespace."""
-        return like(self._neighbor.predict(to_numpy(X)).astype(np.int8), X)
+        return like(self._neighbor.predict(to_numpy(X)).astype(np.int32), X)
 
 
 def spectral_start(rows, weights, n_clusters, rng):

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn import config_context
+from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from sklearn.utils.extmath import row_norms
 
@@ -20,6 +21,7 @@ from separatrix._sklearn import (
     to_numpy,
     widest_float,
 )
+from separatrix.data.distinct import DistinctRows
 from separatrix.data.rows import check_fits_memory, dense_blocks, features_of, sample_rows
 
 # Rows whose distances to each other tell a typical one.
@@ -28,6 +30,8 @@ DISTANCE_ROWS = 2_000
 # the features.
 LANDMARK_ROWS = 3_000
 LANDMARK_ROWS_PER_FEATURE = 10
+# Up to so many clusters the width of a kernel is that of all samples.
+FEW_CLUSTERS = 10
 # Values whose squares single precision still holds.
 LARGEST_SINGLE = 1e18
 # Negative eigenvalues, as a share of the largest diagonal entry, that rounding may explain.
@@ -56,12 +60,15 @@ class Kernel:
         Kernel coefficient, or the rule for it until `resolved`.
     degree, coef0 : float
         Degree of the polynomial kernel, constant of the polynomial and the sigmoid kernel.
+    n_clusters : int
+        Clusters that samples are in, which narrow a width by distances where they are many.
     """
 
     name: Any = "linear"
     gamma: Any = "scale"
     degree: float = 3
     coef0: float = 1
+    n_clusters: int = 1
 
     @classmethod
     def of(cls, estimator):
@@ -69,7 +76,8 @@ class Kernel:
         params = estimator.get_params(deep=False)
         if "kernel" not in params:
             return cls()
-        return cls(*(params[name] for name in ("kernel", "gamma", "degree", "coef0")))
+        names = ("kernel", "gamma", "degree", "coef0")
+        return cls(*(params[name] for name in names), n_clusters=params.get("n_clusters", 1))
 
     @property
     def is_linear(self):
@@ -126,7 +134,8 @@ class Kernel:
         """The kernel with a number as `gamma`, by its rule for these rows."""
         if not self.has_gamma:
             return self
-        return replace(self, gamma=float(resolved_gamma(self.gamma, rows, weights)))
+        gamma = resolved_gamma(self.gamma, rows, weights, n_clusters=self.n_clusters)
+        return replace(self, gamma=float(gamma))
 
     def describe(self, tags):
         """Tell scikit-learn what kind of X goes with the kernel."""
@@ -376,8 +385,11 @@ def writeable(array):
 # --- its width ----------------------------------------------------------------------------------
 
 
-def resolved_gamma(gamma, rows, weights):
-    """The parameter `gamma`, a number or the rule for one, as a number."""
+def resolved_gamma(gamma, rows, weights, n_clusters=1):
+    """The parameter `gamma`, a number or the rule for one, as a number.
+
+    A width by distances is as much smaller, for many clusters, as clusters are.
+    """
     if isinstance(gamma, str):
         if gamma == "scale":
             return scale_gamma(rows, weights)
@@ -392,7 +404,55 @@ def resolved_gamma(gamma, rows, weights):
         )
     # the width of a kernel is no place for chance: the same rows are drawn each time
     rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=np.random.RandomState(0))
-    return distance_gamma(rows, weights, rule=gamma[0], multiple=float(gamma[1]))
+    multiple = float(gamma[1]) * cluster_shrinkage(rows, weights, n_clusters)
+    return distance_gamma(rows, weights, rule=gamma[0], multiple=multiple)
+
+
+def cluster_shrinkage(rows, weights, n_clusters):
+    """Standard deviation within the clusters of k-means, as a share of that within 10 of them.
+
+    One for up to 10 clusters: typical distances of samples are then distances of clusters, too.
+    Neither the order of rows nor how often they are repeated matters, if weights say it as well.
+    """
+    if n_clusters <= FEW_CLUSTERS:
+        return 1.0
+    distinct = DistinctRows.of(rows)
+    weights = np.bincount(distinct.place, weights, len(distinct.first))
+    rows = rows[distinct.first]
+    n_clusters = min(n_clusters, rows.shape[0] // 2)
+    if n_clusters <= FEW_CLUSTERS:
+        return 1.0
+    centers = farthest_rows(rows, n_clusters)
+    many, few = (scatter_around(rows, weights, centers[:k]) for k in (n_clusters, FEW_CLUSTERS))
+    return float(np.sqrt(many / few)) if 0 < many < few else 1.0
+
+
+def farthest_rows(rows, n_rows):
+    """Rows, each as far as can be from those before it; the first from the mean of all."""
+    rows = rows if sp.issparse(rows) else rows - rows.mean(axis=0)
+    nearest = row_norms(rows, squared=True)
+    chosen: list[int] = []
+    for _ in range(n_rows):
+        chosen.append(int(np.argmax(nearest)))
+        distances = squared_distances(rows, rows[[chosen[-1]]])[:, 0]
+        nearest = distances if len(chosen) == 1 else np.minimum(nearest, distances)
+    return np.array(chosen)
+
+
+def scatter_around(rows, weights, centers):
+    """Squared distances of rows from the means of k-means that starts at some of them."""
+    rows = with_short_indices(rows) if sp.issparse(rows) else rows
+    start = rows[centers].toarray() if sp.issparse(rows) else rows[centers]
+    found = KMeans(len(centers), init=start, n_init=1, random_state=0)
+    return found.fit(rows, sample_weight=weights).inertia_
+
+
+def with_short_indices(rows):
+    """Sparse rows whose indices have the one width that k-means takes."""
+    if rows.indices.dtype == np.int32:
+        return rows
+    places = (rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
+    return sp.csr_array((rows.data, *places), shape=rows.shape)
 
 
 def scale_gamma(X, weights=None):

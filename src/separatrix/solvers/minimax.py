@@ -16,6 +16,8 @@ from separatrix.models.boundaries import Boundaries, pairwise_code
 from separatrix.models.starts import SampledProblem, drawn_rows, kmeans_start
 from separatrix.similarity.kernels import Kernel
 
+EPS = np.finfo(np.float64).eps
+
 
 @dataclass(frozen=True)
 class Direction:
@@ -65,6 +67,17 @@ def _best_share(ratios, masses):
     return brentq(slope, low, high, xtol=1e-15, rtol=1e-14)
 
 
+def _best_shares(ratios, masses):
+    """The same for each row, by halving intervals."""
+    low, high = np.full(len(ratios), 1e-12), np.full(len(ratios), 1 - 1e-12)
+    for _ in range(60):
+        theta = (0.5 * (low + high))[:, None]
+        mixed = masses / (ratios * (1 - theta) + (1 - ratios) * theta) ** 2
+        rises = (mixed * (ratios * (1 - theta) ** 2 - (1 - ratios) * theta**2)).sum(axis=1) > 0
+        low, high = np.where(rises, theta[:, 0], low), np.where(rises, high, theta[:, 0])
+    return 0.5 * (low + high)
+
+
 @one_blas_thread
 def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
     r"""Direction of largest worst-case separation between two sets of given moments.
@@ -110,7 +123,7 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
     """
     L = cholesky(S_plus + S_minus, lower=True, check_finite=False)
     pivots = np.diag(L)
-    if (pivots.min() / pivots.max()) ** 2 < np.finfo(np.float64).eps * len(pivots):
+    if (pivots.min() / pivots.max()) ** 2 < EPS * len(pivots):
         raise LinAlgError("the sum of the covariances is singular")
 
     def solve(b, *, transposed=False):
@@ -285,8 +298,14 @@ def separation_probability(kappa):
 WIDE = 2048
 
 
+# Boundaries of at most so many features are solved together where there are so many of them, as
+# many at a time as have so many numbers.
+FEW_FEATURES, MANY_BOUNDARIES = 20, 10
+STACKED_NUMBERS = 2**21
+
+
 # Share of summed squares that sums and differences of rows cannot leave by rounding alone.
-RELEVANT = 1e3 * np.finfo(np.float64).eps
+RELEVANT = 1e3 * EPS
 
 
 # --- samples and the two sets between which a hyperplane is sought ------------------------------
@@ -408,6 +427,17 @@ def moment_problem(estimator, X, sample_weight, rng, links=None):
     return problem.check_varies()
 
 
+def units_of_union(problem, both):
+    """Units of the samples of two sides, or of many pairs of sides at once."""
+    total = problem.total
+    units = Units.of(both, problem.shift, isotropic=problem.isotropic)
+    # what rounding leaves, when rows come and go, of a feature that is constant on both sides is
+    # no variance: it grows with the squares that were summed and subtracted
+    squares = total.weight * (total.variance + total.mean**2)
+    gone = np.asarray(both.weight)[..., None] * both.variance <= RELEVANT * squares
+    return replace(units, scale=np.where(gone, np.inf, units.scale))
+
+
 @dataclass(frozen=True)
 class Sides:
     """Two unions of clusters, measured in the units of the samples of both.
@@ -439,13 +469,7 @@ class Sides:
         plus, minus = (partition.moments(np.flatnonzero(side == sign)) for sign in (1, -1))
         units = problem.units
         if not side.all():
-            both, total = plus + minus, problem.total
-            units = Units.of(both, problem.shift, isotropic=problem.isotropic)
-            # what rounding leaves, when rows come and go, of a feature that is constant on both
-            # sides is no variance: it grows with the squares that were summed and subtracted
-            squares = total.weight * (total.variance + total.mean**2)
-            gone = both.weight * both.variance <= RELEVANT * squares
-            units = replace(units, scale=np.where(gone, np.inf, units.scale))
+            units = units_of_union(problem, plus + minus)
         return cls(problem, partition, side, plus, minus, units)
 
     def mean(self, moments):
@@ -551,6 +575,104 @@ def minimax_step(sides, start=None):
     return Step(coef, offset, direction.kappa)
 
 
+def minimax_steps(problem, partition, code, starts=None):
+    """Minimax machines between the two sides of each row of a code.
+
+    Many that have few features are solved together: one call of LAPACK for all of them instead of
+    a hundred for each.
+
+    Parameters
+    ----------
+    problem : MomentProblem
+        The data.
+    partition : Partition
+        The clusters.
+    code : ndarray of shape (n_boundaries, n_clusters)
+        Clusters on either side of each boundary.
+    starts : sequence of ndarray or None, default=None
+        Normals to begin with, as for `minimax_step`.
+
+    Returns
+    -------
+    steps : list of Step
+    """
+    starts = [None] * len(code) if starts is None else starts
+    found: list[Any] = [None] * len(code)
+    n_features = problem.X.shape[1]
+    if len(code) >= MANY_BOUNDARIES and n_features <= FEW_FEATURES and not problem.total.diagonal:
+        size = max(1, STACKED_NUMBERS // n_features**2)
+        blocks = [slice(i, i + size) for i in range(0, len(code), size)]
+        found = [
+            step for block in blocks for step in stacked_steps(problem, partition, code[block])
+        ]
+    return [
+        minimax_step(Sides.of(problem, partition, side), start) if step is None else step
+        for side, start, step in zip(code, starts, found, strict=True)
+    ]
+
+
+@one_blas_thread
+def stacked_steps(problem, partition, code):
+    """Minimax machines of all rows of a code at once; None where it takes more than one factor.
+
+    The same mathematics as in `minimax_direction`, with all eigenvalues of the middle matrix.
+    """
+    # 1) moments in units, in which features that do not vary take no part
+    plus, minus = partition.stacked(code)
+    units, whole = units_of_union(problem, plus + minus), code.all(axis=1)[:, None]
+    mean = np.where(whole, problem.units.mean, units.mean)
+    scale = np.where(whole, problem.units.scale, units.scale)
+    means = [(side.mean + problem.shift - mean) / scale for side in (plus, minus)]
+    ridge = problem.reg * np.eye(problem.X.shape[1])
+    S_plus, S_minus = (
+        side.covariance / scale[:, :, None] / scale[:, None, :] + ridge for side in (plus, minus)
+    )
+    difference = means[0] - means[1]
+    # 2) the factor of the sum, and the middle matrix in its eigenvectors
+    try:
+        L = np.linalg.cholesky(S_plus + S_minus)
+    except LinAlgError:
+        return [None] * len(code)
+    pivots = np.diagonal(L, axis1=1, axis2=2)
+    singular = (pivots.min(axis=1) / pivots.max(axis=1)) ** 2 < EPS * pivots.shape[1]
+    first = np.linalg.solve(L, difference[:, :, None])[:, :, 0]
+    middle = np.linalg.solve(L, np.linalg.solve(L, S_plus).transpose(0, 2, 1))
+    ratios, vectors = np.linalg.eigh(middle)
+    ratios = np.clip(ratios, 0.0, 1.0)
+    along = np.einsum("nij,ni->nj", vectors, first)
+    # 3) the share of the spread that the positive side has, and the direction
+    theta = _best_shares(ratios, along**2)[:, None]
+    damping = theta * (1 - theta) / (ratios * (1 - theta) + (1 - ratios) * theta)
+    z = np.einsum("nij,nj->ni", vectors, along * damping)
+    w = np.linalg.solve(L.transpose(0, 2, 1), z[:, :, None])[:, :, 0]
+    deviations = [
+        np.sqrt(np.maximum(np.einsum("ni,nij,nj->n", w, S, w), 0.0)) for S in (S_plus, S_minus)
+    ]
+    spread = deviations[0] + deviations[1]
+    usual = ~singular & first.any(axis=1) & (spread > 0) & np.isfinite(spread)
+    return [
+        _step_along(
+            w[i] / spread[i],
+            difference[i],
+            means[0][i],
+            deviations[0][i] / spread[i],
+            mean[i],
+            scale[i],
+        )
+        if usual[i]
+        else None
+        for i in range(len(code))
+    ]
+
+
+def _step_along(w, difference, mean_plus, sigma_plus, mean, scale):
+    """The boundary of a direction of unit spread, kappa deviations from the positive mean."""
+    kappa = float(w @ difference)
+    coef = w / scale
+    origin = w @ mean_plus - kappa * sigma_plus
+    return Step(coef, float(-(coef @ mean) - origin), kappa)
+
+
 def pairwise_matrix(code, values):
     """Symmetric matrix of one value per pair of clusters; nan on the diagonal."""
     matrix = np.full((code.shape[1], code.shape[1]), np.nan)
@@ -563,13 +685,9 @@ def pairwise_matrix(code, values):
 def pairwise_kappa(problem, partition):
     """Separation kappa of each pair of clusters; nan for empty ones and on the diagonal."""
     code = pairwise_code(partition.n_clusters)
-    empty = partition.empty
-    values = [
-        np.nan
-        if empty[side != 0].any()
-        else minimax_between(Sides.of(problem, partition, side)).kappa
-        for side in code
-    ]
+    whole = ~(code[:, partition.empty] != 0).any(axis=1)
+    values = np.full(len(code), np.nan)
+    values[whole] = [step.value for step in minimax_steps(problem, partition, code[whole])]
     return pairwise_matrix(code, values)
 
 

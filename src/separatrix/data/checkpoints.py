@@ -1,0 +1,110 @@
+"""What passes over samples have found, kept on disk, so that a fit goes on where it was stopped.
+
+The same fit makes the same passes in the same order, and each depends on nothing but the samples
+and what the passes before it found. So a fit that is begun again is given what is kept instead of
+the samples, and reads these from the first pass that was not ended.
+"""
+
+import json
+import os
+import pickle
+from dataclasses import is_dataclass
+from importlib import import_module
+from pathlib import Path
+
+__all__ = ["Checkpoint"]
+
+TASK, PART = "task.json", "pass.part"
+# What a pass may have found, besides dataclasses of this library: arrays and numbers of NumPy.
+ARRAYS = {"_reconstruct", "_frombuffer", "scalar", "ndarray", "dtype"}
+
+
+class Checkpoint:
+    """A folder with what each pass of one task has found.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Made if it is not there.
+    task : dict
+        What the passes depend on, which JSON takes. A folder of another task is refused.
+    """
+
+    def __init__(self, folder, task):
+        self._folder = Path(folder)
+        self._n_begun = 0
+        text = json.dumps(task, sort_keys=True, indent=1)
+        if self._folder.exists():
+            self._check(task)
+        else:
+            self._folder.mkdir(parents=True)
+            (self._folder / TASK).write_text(text)
+
+    def _check(self, task):
+        """Refuse a folder that is no checkpoint, or one of another task."""
+        try:
+            kept = json.loads((self._folder / TASK).read_text())
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"checkpoint: {self._folder} is there but holds no checkpoint; name a new folder"
+            ) from error
+        task = json.loads(json.dumps(task))
+        others = sorted(name for name in {*kept, *task} if kept.get(name) != task.get(name))
+        if others:
+            raise ValueError(
+                f"checkpoint: {self._folder} is of another task: it differs in "
+                f"{', '.join(others)}; delete the folder, or name another"
+            )
+
+    @property
+    def n_kept(self):
+        """Passes that were ended."""
+        return len(list(self._folder.glob("[0-9]*.pass")))
+
+    def passed(self, name, parts):
+        """Yield the parts of the next pass: those that are kept, or else `parts`, and keep them.
+
+        `name` tells passes apart, so that none is taken for another.
+        """
+        self._n_begun += 1
+        path = self._folder / f"{self._n_begun:05d}.pass"
+        if path.exists():
+            yield from self._kept(path, name)
+            return
+        unfinished = self._folder / PART
+        with unfinished.open("wb") as file:
+            pickle.dump(name, file)
+            for part in parts:
+                pickle.dump(part, file, protocol=5)
+                yield part
+        os.replace(unfinished, path)  # all of a pass, or nothing
+
+    def _kept(self, path, name):
+        with path.open("rb") as file:
+            found = _Unpickler(file).load()
+            if found != name:
+                raise ValueError(
+                    f"checkpoint: {path.name} is of a pass of {found}, where {name} comes next; "
+                    f"delete {self._folder}, which another version has made"
+                )
+            while file.peek(1):
+                yield _Unpickler(file).load()
+
+    def clear(self):
+        """Remove what is kept, and the folder."""
+        for path in [*self._folder.glob("[0-9]*.pass"), self._folder / PART, self._folder / TASK]:
+            path.unlink(missing_ok=True)
+        self._folder.rmdir()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Loads arrays and dataclasses of this library, and nothing that runs code."""
+
+    def find_class(self, module, name):
+        if module.split(".")[0] == "numpy" and name in ARRAYS:
+            return super().find_class(module, name)
+        if module.split(".")[0] == "separatrix" and is_dataclass(
+            getattr(import_module(module), name, None)
+        ):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"a checkpoint holds no {module}.{name}")
