@@ -1,16 +1,18 @@
 """What the words of AutoClustering are worth: on tables without clusters, and on labelled sets.
 
-    python benchmarks/choices/trust.py measure [--part P] [--rows 1000] [--nulls 200]
+    python benchmarks/choices/trust.py measure [--part P] [--nulls 200]
     python benchmarks/choices/trust.py report --part development
 
-`measure` fits AutoClustering to tables without clusters and to labelled sets and keeps what it
-says in benchmarks/results/trust, one JSON file each. `report` reads them, prints the figures and
-writes them to trust.json. The test for structure does not depend on the number of clusters that
-is asked for, so that one fit tells what another number would have been told. Numbers of clusters
-without the test are those that selection.py measured, where it did.
+`measure` fits AutoClustering to tables without clusters and keeps what it says in
+benchmarks/results/trust, one JSON file each. `report` reads them, and what `selection.py measure`
+kept of the labelled sets, prints the figures and writes them to trust.json. The test for structure
+does not depend on the number of clusters that is asked for, so that one fit tells what another
+number would have been told, and what another level of the test would have made of the numbers of
+clusters: the curve at the end.
 
 Rules are settled on the development half, tables of even numbers and the development part of
-selection.py; the confirmation half is read once, at the end.
+selection.py; the confirmation half is read once, at the end. It has kinds of tables that the
+development half has not.
 """
 
 import argparse
@@ -21,7 +23,6 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from separatrix import AutoClustering
 from separatrix.validity.structure import LEVEL
@@ -29,13 +30,13 @@ from separatrix.validity.structure import LEVEL
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from output import heading
-from selection import MAX_CLUSTERS, PARTS, read, stored
+from selection import PARTS, VISIBLE, stored
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "trust"
-HALVES = {
-    "development": PARTS["development"],
-    "confirmation": [name for part in PARTS if part != "development" for name in PARTS[part]],
-}
+HALVES = {"development": ["development"], "confirmation": ["confirmation", "third"]}
+# Tables of the confirmation half have numbers from here on.
+FRESH = 1_000
+LEVELS = (0.01, 0.02, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.3, 1.0)
 WORDS = ("strong", "moderate", "weak", "unsure", "unknown", "none")
 TRUSTED = WORDS[:2]
 
@@ -93,6 +94,28 @@ def mixed(rng, n, d):
     return np.hstack([numbers / numbers.std(axis=0), one_hot(rng, n, max(1, d // 4))])
 
 
+def skewed(rng, n, d):
+    """Gamma distributions, each of a shape of its own."""
+    return rng.gamma(rng.uniform(0.7, 4, size=d), size=(n, d))
+
+
+def ball(rng, n, d):
+    """The inside of a ball."""
+    X = rng.normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True) * rng.random((n, 1)) ** (1 / d)
+
+
+def contaminated(rng, n, d):
+    """A Gaussian, of which some samples are spread wider."""
+    return rng.normal(size=(n, d)) * np.where(rng.random((n, 1)) < 0.1, 3, 1)
+
+
+def counts(rng, n, d):
+    """Poisson counts with a common rate for each sample."""
+    rates = np.exp(rng.normal(size=(n, 1)) * rng.uniform(0, 0.5) + rng.uniform(0, 3, size=d))
+    return rng.poisson(rates).astype(np.float64)
+
+
 NULLS = {
     "stretched": stretched,
     "uniform": uniform,
@@ -101,6 +124,8 @@ NULLS = {
     "one-hot": one_hot,
     "mixed": mixed,
 }
+# Kinds that nothing was settled on.
+OTHER_NULLS = {"skewed": skewed, "ball": ball, "contaminated": contaminated, "counts": counts}
 
 
 def null_table(number):
@@ -108,8 +133,9 @@ def null_table(number):
     rng = np.random.default_rng(number)
     n_samples = int(np.exp(rng.uniform(np.log(100), np.log(2_000))))
     n_features = round(np.exp(rng.uniform(np.log(2), np.log(30))))
-    kind = list(NULLS)[number // 2 % len(NULLS)]
-    X = NULLS[kind](rng, n_samples, n_features)
+    kinds = NULLS if number < FRESH else NULLS | OTHER_NULLS
+    kind = list(kinds)[number // 2 % len(kinds)]
+    X = kinds[kind](rng, n_samples, n_features)
     return kind, X[:, X.std(axis=0) > 0]
 
 
@@ -141,40 +167,21 @@ def measure_null(number):
     return record | {"two": two}
 
 
-def measure_set(name, rows):
-    X, y, counts = read(name, rows)
-    n_classes = len(np.unique(y[counts]))
-
-    def score(labels):
-        return adjusted_rand_score(y[counts], labels[counts])
-
-    model = AutoClustering(n_classes).fit(X)
-    candidates = [score(labels) for labels in model.candidates_.labels]
-    record = {"name": name, "kind": "labelled", "shape": X.shape, "k": n_classes}
-    record |= {"ARI": score(model.labels_), "best ARI": max(candidates)}
-    return record | {"given": told_by(model), "chosen": chosen_before(name)}
-
-
-def chosen_before(name):
-    """Number of clusters that selection.py measured; None where it did not."""
-    path = stored(name, 10_000, 0)
-    return joblib.load(path).get("choice", {}).get("chosen") if path.exists() else None
-
-
-def measure(part, rows, n_nulls):
+def measure(part, n_nulls):
     warnings.simplefilter("ignore")  # degenerate runs count as they are
     RESULTS.mkdir(parents=True, exist_ok=True)
-    tasks = {f"null_{i}": (measure_null, i) for i in numbers_of(part, n_nulls)}
-    tasks |= {name.replace(":", "_"): (measure_set, name, rows) for name in HALVES[part]}
-    for name, (task, *arguments) in tasks.items():
-        path = RESULTS / f"{name}.json"
+    for number in numbers_of(part, n_nulls):
+        path = RESULTS / f"null_{number}.json"
         if not path.exists():
-            path.write_text(json.dumps(task(*arguments)))
-            print("measured", name, flush=True)
+            path.write_text(json.dumps(measure_null(number)))
+            print("measured", path.stem, flush=True)
 
 
 def numbers_of(part, n_nulls):
-    return range(0 if part == "development" else 1, n_nulls, 2)
+    """Numbers of half of the tables."""
+    return range(
+        0 if part == "development" else FRESH, FRESH * (part != "development") + n_nulls, 2
+    )
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -185,14 +192,32 @@ def share(values):
     return float(np.mean(values)) if values else np.nan
 
 
-def report(part, n_nulls):
+def labelled_set(name, part, rows):
+    """What selection.py found in a labelled set; None where it was not measured."""
+    path = stored(name, rows, 0)
+    if not path.exists():
+        print(f"not measured by selection.py: {name}")
+        return None
+    one = joblib.load(path)
+    found = one["fast"]
+    return {
+        "name": name,
+        "part": part,
+        "k": one["k"],
+        "ARI": one["ARI"]["fast"],
+        "best ARI": float(found["ARI"].max()),
+        "word": found["words"].split(":")[0],
+        "p": found["p"],
+        "number": one.get("choice", {}).get("without the test"),
+    }
+
+
+def report(part, n_nulls, rows):
     """Print the figures of a half, and return them."""
-    names = [f"null_{i}" for i in numbers_of(part, n_nulls)]
-    names += [name.replace(":", "_") for name in HALVES[part]]
-    paths = [RESULTS / f"{name}.json" for name in names]
-    records = [json.loads(path.read_text()) for path in paths if path.exists()]
-    nulls = [one for one in records if one["kind"] != "labelled"]
-    sets = [one for one in records if one["kind"] == "labelled"]
+    paths = [RESULTS / f"null_{number}.json" for number in numbers_of(part, n_nulls)]
+    nulls = [json.loads(path.read_text()) for path in paths if path.exists()]
+    names = [(name, own) for own in HALVES[part] for name in PARTS[own]]
+    sets = [one for named in names if (one := labelled_set(*named, rows)) is not None]
     heading(f"{part}: {len(nulls)} tables without clusters, {len(sets)} labelled sets")
     figures = {"n_nulls": len(nulls), "n_sets": len(sets)}
     figures |= null_figures(nulls) | labelled_figures(sets)
@@ -203,15 +228,40 @@ def report(part, n_nulls):
             p, words = one["any"]["p"], (one["any"]["word"], one["two"]["word"])
             print(f"  clusters in {one['name']}, {one['kind']}, {one['shape']}: p {p:.3f}", *words)
     for one in sets:
-        if not has_clusters(one):
-            p, scores = one["given"]["p"], f"{one['best ARI']:.2f}, result {one['ARI']:.2f}"
-            print(f"  no clusters in {one['name']}: p {p:.3f}, best candidate {scores}")
+        if one["p"] >= LEVEL:
+            scores = f"{one['best ARI']:.2f}, result {one['ARI']:.2f}"
+            print(f"  no clusters in {one['name']}: p {one['p']:.3f}, best candidate {scores}")
+    return figures | {"levels": level_figures(nulls, sets)}
+
+
+def level_figures(nulls, sets):
+    """Print what each level of the test would make of tables and numbers of clusters."""
+    known = [one for one in sets if one["number"]]
+    parts = list(dict.fromkeys(one["part"] for one in known))
+    visible = [one for one in sets if one["best ARI"] > VISIBLE]
+    print("of tables without clusters: none; of sets: right number, of those that candidates find "
+          f"(ARI above {VISIBLE}) and of those with clusters by the test")  # fmt: skip
+    print(f"{'level':>7}{'none':>7}", *(f"{part:>13}" for part in parts), end=" ")
+    print(f"{'all':>7}{'that are found':>16}{'with clusters':>15}{'found but none':>16}")
+    figures = {}
+    for level in LEVELS:
+
+        def right(sets, level=level):
+            return share(one["number"] == one["k"] and one["p"] < level for one in sets)
+
+        row = {"none": share(one["any"]["p"] >= level for one in nulls)}
+        row |= {part: right([one for one in known if one["part"] == part]) for part in parts}
+        row |= {
+            "all": right(known),
+            "that are found": right([one for one in known if one["best ARI"] > VISIBLE]),
+            "with clusters": right([one for one in known if one["p"] < level]),
+            "found but none": share(one["p"] >= level for one in visible),
+        }
+        figures[level] = row
+        print(f"{level:7}{row['none']:7.1%}", *(f"{row[part]:13.1%}" for part in parts), end=" ")
+        print(f"{row['all']:7.1%}{row['that are found']:16.1%}{row['with clusters']:15.1%}"
+              f"{row['found but none']:16.1%}")  # fmt: skip
     return figures
-
-
-def has_clusters(one):
-    """Whether the test found clusters in a labelled set."""
-    return one["given"]["p"] < LEVEL
 
 
 def null_figures(nulls):
@@ -226,7 +276,7 @@ def null_figures(nulls):
     figures["nulls: several clusters and no other number comes near"] = share(
         one["any"]["n_clusters"] > 1 and len(one["any"]["plausible"]) == 1 for one in nulls
     )
-    for kind in NULLS:
+    for kind in dict.fromkeys(one["kind"] for one in nulls):
         own = [one for one in nulls if one["kind"] == kind]
         figures[f"nulls: no clusters, {kind}"] = share(
             one["any"]["n_clusters"] == 1 for one in own
@@ -237,26 +287,18 @@ def null_figures(nulls):
 def labelled_figures(sets):
     figures = {}
     for word in WORDS:
-        own = [one["ARI"] for one in sets if one["given"]["word"] == word]
+        own = [one["ARI"] for one in sets if one["word"] == word]
         figures[f"labelled: sets called {word}"] = len(own)
         figures[f"labelled: mean ARI where {word}"] = share(own)
     found = [one for one in sets if one["ARI"] > 0.8]
     figures["labelled: sets with ARI above .8"] = len(found)
     figures["labelled: of these strong or moderate"] = share(
-        one["given"]["word"] in TRUSTED for one in found
+        one["word"] in TRUSTED for one in found
     )
-    visible = [one for one in sets if one["best ARI"] > 0.5]
+    visible = [one for one in sets if one["best ARI"] > VISIBLE]
     figures["labelled: sets that a candidate finds with ARI above .5"] = len(visible)
     figures["labelled: of these no clusters, n_clusters=None"] = share(
-        not has_clusters(one) for one in visible
-    )
-    known = [one for one in sets if one["k"] <= MAX_CLUSTERS and one["chosen"]]
-    figures["labelled: sets of at most ten classes"] = len(known)
-    figures["labelled: right number of clusters"] = share(
-        one["chosen"] == one["k"] and has_clusters(one) for one in known
-    )
-    figures["labelled: right number without the test"] = share(
-        one["chosen"] == one["k"] for one in known
+        one["p"] >= LEVEL for one in visible
     )
     return figures
 
@@ -265,15 +307,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("action", choices=["measure", "report"])
     parser.add_argument("--part", choices=list(HALVES), default="development")
-    parser.add_argument("--rows", type=int, default=1_000, help="most rows of a labelled set")
+    parser.add_argument("--rows", type=int, default=10_000, help="as selection.py measured")
     parser.add_argument("--nulls", type=int, default=200, help="tables without clusters, in all")
     options = parser.parse_args()
     if options.action == "measure":
-        measure(options.part, options.rows, options.nulls)
+        measure(options.part, options.nulls)
         return
     path = RESULTS / "trust.json"
     figures = json.loads(path.read_text()) if path.exists() else {}
-    figures[options.part] = report(options.part, options.nulls)
+    figures[options.part] = report(options.part, options.nulls, options.rows)
     path.write_text(json.dumps(figures, indent=1))
 
 

@@ -804,7 +804,7 @@ def structure_test(
     clustering: Any,
     *,
     n_draws: int | None = None,
-    level: float = 0.05,
+    level: float = 0.1,
     max_samples: int = 2_000,
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -826,10 +826,11 @@ def structure_test(
         spanning tree find in these tables with as many clusters. A label of -1 is a cluster like
         any other.
     n_draws : int or None, default=None
-        Tables without clusters of each of two kinds, at least 8. None is 16 to 24, more of few
-        samples.
-    level : float, default=0.05
-        Share of tables without clusters that may pass for tables with clusters.
+        Tables without clusters of each of two kinds, at least 8. None draws 8, and where these
+        leave a doubt 16 to 24, more of few samples.
+    level : float, default=0.1
+        p-value below which there are clusters. The larger p-value of two kinds of tables counts,
+        so that at 0.1 about three in a hundred tables without clusters pass.
     max_samples : int, default=2_000
         Samples to look at; of more, at as many drawn without replacement.
     n_jobs : int, default=None

@@ -88,7 +88,7 @@ def run_selection(module, monkeypatch, tmp_path):
     assert (tmp_path / "selection.html").exists()
 
 
-def fit_fast(estimator, n_clusters, tier="fast", **options):
+def fit_fast(estimator, n_clusters=None, tier="fast", **options):
     """An estimator of the fast tier in any case: the thorough one takes ten times as long."""
     return estimator(n_clusters, **options)
 
@@ -103,12 +103,18 @@ def run_tables(module, monkeypatch, tmp_path):
 
 
 def run_trust(module, monkeypatch, tmp_path):
-    halves = {"development": ["sklearn-wine"], "confirmation": []}
+    selection = sys.modules[module.stored.__module__]
+    shrink(selection, monkeypatch, RESULTS=tmp_path, MAX_CLUSTERS=3)
+    shrink(selection, monkeypatch, AutoClustering=partial(fit_fast, selection.AutoClustering))
+    selection.measure_default("sklearn-wine", 60, 0, choose=True)
+    halves = {"development": ["development"], "confirmation": []}
     shrink(module, monkeypatch, RESULTS=tmp_path, HALVES=halves)
-    main_of(module, monkeypatch, "measure", "--rows", 50, "--nulls", 1)
-    main_of(module, monkeypatch, "report", "--nulls", 1)
+    shrink(module, monkeypatch, PARTS={"development": ["sklearn-wine"]})
+    main_of(module, monkeypatch, "measure", "--nulls", 1)
+    main_of(module, monkeypatch, "report", "--nulls", 1, "--rows", 60)
     figures = json.loads((tmp_path / "trust.json").read_text())["development"]
     assert (figures["n_nulls"], figures["n_sets"]) == (1, 1)
+    assert figures["levels"]["1.0"]["all"] in (0, 1)
 
 
 # --- speed --------------------------------------------------------------------------------------

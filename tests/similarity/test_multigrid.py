@@ -134,9 +134,12 @@ class TestKernels:
         twin = breadth_first_order(self.W, 17, directed=False, return_predecessors=False)
         np.testing.assert_array_equal(order, twin)
 
-    def test_permute(self):
+    @pytest.mark.parametrize("most", [0, multigrid.MAX_COARSEST])
+    def test_permute(self, most, monkeypatch):
+        monkeypatch.setattr(multigrid, "MAX_COARSEST", most)
         W = sp.csr_array(self.W + sp.eye_array(self.W.shape[0]))
         (indptr, indices, weights), order = multigrid._ordered(W)
+        assert (order == np.arange(len(order))).all() == (most > 0)
         twin = self.W[order][:, order]
         twin.sort_indices()
         np.testing.assert_array_equal(indptr, twin.indptr)

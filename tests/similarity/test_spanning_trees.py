@@ -6,6 +6,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
+from separatrix.similarity import spanning_trees
 from separatrix.similarity.neighbors import ExactSearch
 from separatrix.similarity.spanning_trees import (
     SpanningTree,
@@ -140,6 +141,30 @@ def test_parts_are_linked_by_their_nearest_samples(n_groups):
     cores = radii_of(X, 2)
     tree = neighbor_tree(X, cores, exact_search(X).others(7), exact_search)
     assert pairs_of(tree) == pairs_of(spanning_tree(X, cores))
+
+
+# Few samples: functions that are not compiled
+
+
+@pytest.mark.parametrize("n_samples", [2, 3, 50])
+@pytest.mark.parametrize("ties", [False, True])
+def test_few_samples_have_the_trees_and_clusters_of_compiled_functions(
+    n_samples, ties, monkeypatch
+):
+    X = samples(0, n=n_samples)
+    X = X.round() if ties else X
+    cores = np.random.default_rng(1).uniform(0, 1, n_samples)
+    sizes = np.random.default_rng(2).integers(1, 4, n_samples)
+
+    def found():
+        tree = spanning_tree(X, cores)
+        joined = [joined_labels(tree, 3, unevenness=u, sizes=sizes) for u in (0.1, 0.3, 1.0)]
+        return tree.ends, tree.lengths, cut_labels(tree, 3, smallest=4.0, sizes=sizes), *joined
+
+    expected = found()
+    monkeypatch.setattr(spanning_trees, "FEW_SAMPLES", 0)
+    for one, other in zip(expected, found(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 # Cuts

@@ -41,6 +41,30 @@ def test_one_peak_has_no_valley_and_two_have():
     assert depths[-1] > 5
 
 
+def exact_valley(values, first):
+    """The formula, with a kernel for each value."""
+    groups = values[first], values[~first]
+    within = np.sqrt(sum(len(one) * one.var() for one in groups) / len(values))
+    bandwidth = 0.9 * within * len(values) ** -0.2
+    places = np.linspace(groups[0].mean(), groups[1].mean(), module.N_PLACES)
+    f = np.exp(-0.5 * ((values[:, None] - places) / bandwidth) ** 2).sum(axis=0)
+    depths = []
+    for t in range(len(places)):
+        peak = min(f[: t + 1].max(), f[t:].max())
+        depths.append((peak - f[t]) / np.sqrt(peak + f[t]))
+    return max(depths)
+
+
+@pytest.mark.parametrize("n", [30, 500])
+@pytest.mark.parametrize("distance", [1.0, 3.0, 9.0])
+def test_rounded_values_have_the_valley_of_the_formula(n, distance):
+    rng = np.random.default_rng(n)
+    values = rng.standard_t(3, size=n)  # some of them far away
+    values[rng.random(n) < 0.4] += distance
+    first = values > distance / 2
+    assert valley_between(values, first) == pytest.approx(exact_valley(values, first), abs=0.005)
+
+
 def test_place_unit_and_names_of_groups_do_not_matter_to_a_valley():
     values = np.random.default_rng(0).normal(size=200)
     first = values > 0.1
@@ -136,6 +160,15 @@ def test_the_seed_decides_and_neither_jobs_nor_units_do():
         assert quick(X, two_means, random_state=3, n_jobs=2).p_value == found.p_value
     assert quick(1e6 * (X + 1), two_means, random_state=3).p_value == pytest.approx(found.p_value)
     assert quick(X, two_means, random_state=4).p_value != found.p_value
+
+
+def test_more_tables_are_drawn_where_few_leave_a_doubt(monkeypatch):
+    X, labels = make_blobs(120, centers=[[0, 0], [9, 0]], random_state=0)
+    assert len(structure_test(X, labels).null_statistics) == module.FIRST_DRAWS
+    monkeypatch.setattr(module, "CLEAR", (0.0, 1.0))
+    found, most = structure_test(X[:60], two_means), module.N_DRAWS[1]
+    assert len(found.null_statistics) == most
+    assert found.p_value == structure_test(X[:60], two_means, n_draws=most).p_value
 
 
 def test_a_clusterer_sees_the_units_of_the_samples():

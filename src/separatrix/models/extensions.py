@@ -195,11 +195,11 @@ class Extension:
     order: np.ndarray  # of the rule's clusters
 
     @classmethod
-    def of(cls, frame, X, labels, n_clusters, rng, rules=None):
-        """Compare rules, all or those named, on halves of the samples and fit the best to all."""
+    def of(cls, frame, X, labels, n_clusters, rng):
+        """Compare the rules on halves of the samples and fit the best to all."""
         rows = frame(X)
         halves = np.array_split(rng.permutation(len(rows)), 2)
-        held_back = held_back_scores(rows, labels, n_clusters, halves, rules)
+        held_back = held_back_scores(rows, labels, n_clusters, halves)
         best, accuracies = best_rule(held_back, labels)
         return cls(
             best,
@@ -250,12 +250,10 @@ def put_first(values, rows, columns):  # INOUT, IN, IN
     values[rows, columns] = np.nextafter(largest, np.inf)
 
 
-def held_back_scores(rows, labels, n_clusters, halves, rules=None):
-    """Scores that each rule, of all or of those named, learns for a half from the other one."""
+def held_back_scores(rows, labels, n_clusters, halves):
+    """Scores that each rule learns for a half from the other one."""
     held_back = {}
     for name, rule in RULES.items():
-        if rules is not None and name not in rules:
-            continue
         scores = np.zeros((len(rows), n_clusters))
         for own, other in (halves, halves[::-1]):
             if len(own) and len(other):

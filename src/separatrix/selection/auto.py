@@ -163,8 +163,8 @@ class AutoClustering(
         The candidates on the samples that they saw.
     best_candidate_ : str
         Name of the candidate of the most votes.
-    best_candidate_labels_ : ndarray of shape (n_samples,)
-        Its labels, extended to all samples in the same way; often as good as the consensus.
+    best_candidate_labels_ : ndarray of shape (n_seen,)
+        Its labels of the samples that the search saw, often as good as the consensus.
     n_clusters_ : int
         Number of clusters.
     selection_curve_ : dict of int to float
@@ -363,8 +363,7 @@ class AutoClustering(
         chance = chance_gap(len(drawn), n_clusters)
         agreement = agreement_with(consensus, found) if n_clusters > 1 else np.nan
         # 4) all samples
-        extended = one_thread(Extension.of)
-        boundary = extended(frame, X[drawn], consensus, n_clusters, rng)
+        boundary = one_thread(Extension.of)(frame, X[drawn], consensus, n_clusters, rng)
         probabilities = boundary.probabilities(X)
         labels = probabilities.argmax(axis=1).astype(np.int32)
         kept, weighed = np.arange(len(X)), weight
@@ -389,11 +388,6 @@ class AutoClustering(
         elif not (self.min_size is None and self.max_size is None):
             scores = boundary.scores(X[kept])
             labels[kept] = within_bounds(scores, self.min_size, self.max_size)
-        best_labels = found.labels[found.best_index]
-        if len(drawn) < len(X):
-            rules = [boundary.rule]
-            carried = extended(frame, X[drawn], best_labels, n_clusters, rng, rules)
-            best_labels = carried.labels(X)
         fitted = {
             "boundary_": boundary,
             "labels_": labels,
@@ -401,7 +395,7 @@ class AutoClustering(
             "n_clusters_": n_clusters,
             "candidates_": found,
             "best_candidate_": found.best,
-            "best_candidate_labels_": best_labels,
+            "best_candidate_labels_": found.labels[found.best_index],
             "structure_": structure,
             "agreement_": agreement,
             "spacing_": spacing,

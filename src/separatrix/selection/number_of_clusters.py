@@ -26,7 +26,7 @@ COST_OF_CLUSTERS = 0.1
 # Evidence that two numbers of clusters may differ by and be hard to tell apart.
 PLAUSIBLE = 0.02
 # p-values of the test for structure from which on one cluster is plausible, and several are not.
-DOUBTFUL = (0.01, 0.15)
+DOUBTFUL = (0.01, 0.2)
 
 
 # --- the number of clusters ---------------------------------------------------------------------

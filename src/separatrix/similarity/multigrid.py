@@ -315,7 +315,12 @@ class _Graph:
     @cached_property
     def degrees(self):
         """Sums of the rows."""
-        return self.multiply(np.zeros(self.n_nodes), np.full(self.n_nodes, -1.0))
+        return self.matrix @ np.ones(self.n_nodes)
+
+    @property
+    def matrix(self):
+        """W as a sparse array."""
+        return sp.csr_array(self.rows[::-1], shape=(self.n_nodes, self.n_nodes))
 
     def multiply(self, diagonal, z):
         """(diagonal - W) z."""
@@ -331,7 +336,7 @@ class _Graph:
 
     def dense(self):
         """D - W as an array."""
-        matrix = -sp.csr_array(self.rows[::-1], shape=(self.n_nodes, self.n_nodes)).toarray()
+        matrix = -self.matrix.toarray()
         matrix[np.diag_indices_from(matrix)] = self.degrees
         return matrix
 
@@ -340,9 +345,18 @@ def _ordered(W):
     """Rows of a graph with neighbours near each other in memory, and the order of its nodes.
 
     Breadth first from a node far out. This is a Cuthill-McKee order but for the sorting by
-    degrees, for which SciPy takes quadratic time at a hub.
+    degrees, for which SciPy takes quadratic time at a hub. Few nodes keep their order: dense
+    linear algebra gains nothing from another.
     """
     n_nodes = W.shape[0]
+    if n_nodes <= MAX_COARSEST:
+        entries = W.tocoo()
+        others = entries.row != entries.col
+        i, j, weights = entries.row[others], entries.col[others], entries.data[others]
+        kept = sp.csr_array((weights.astype(np.float64), (i, j)), shape=W.shape)
+        kept.sort_indices()
+        rows = kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data
+        return rows, np.arange(n_nodes, dtype=np.int32)
     indptr, indices = W.indptr.astype(np.int64), W.indices.astype(np.int32, copy=False)
     order = np.zeros(n_nodes, dtype=np.int32)
     for _ in range(2):

@@ -22,6 +22,18 @@ __all__ = [
     "neighbor_tree",
     "spanning_tree",
 ]
+# Samples up to which plain Python is done before a compiler would have begun.
+FEW_SAMPLES = 400
+
+
+def _called(compiled, n_samples, *arrays):
+    """What a compiled function returns; for few samples, the same function not compiled.
+
+    Python is faster with lists than with the entries of arrays.
+    """
+    if n_samples > FEW_SAMPLES:
+        return compiled(*arrays)
+    return compiled.py_func(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arrays))
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,8 @@ def spanning_tree(X, cores=None):
     cores = np.zeros(len(X)) if cores is None else np.asarray(cores, dtype=np.float64)
     columns = np.ascontiguousarray(X.T, dtype=np.float64)
     lengths = np.full((2, len(X) - 1), np.inf)
-    nearest, squares = _prim(columns, cores**2, np.arange(1, len(X)), *lengths)
+    prim = _prim if len(X) > FEW_SAMPLES else _prim_of_few
+    nearest, squares = prim(columns, cores**2, np.arange(1, len(X)), *lengths)
     i, j = nearest[1:], np.arange(1, len(X))
     return _sorted_tree(i, j, np.sqrt(squares[1:]), cores)
 
@@ -158,6 +171,31 @@ def _prim(columns, floors, sample, length, square):  # IN, IN, INOUT*3
             waiting[f, best] = waiting[f, last]
         sample[best], floor[best], link[best] = sample[last], floor[last], link[last]
         length[best], square[best] = length[last], square[last]
+    return nearest, squares
+
+
+def _prim_of_few(columns, floors, sample, length, square):
+    """The same in NumPy, all samples that wait at once."""
+    n_samples = columns.shape[1]
+    waiting, floor = columns[:, 1:].copy(), floors[1:].copy()
+    link = np.zeros(n_samples - 1, dtype=np.int64)
+    nearest, squares = np.zeros(n_samples, dtype=np.int64), np.zeros(n_samples)
+    new, new_floor, place = 0, floors[0], columns[:, 0].copy()
+    for left in range(n_samples - 1, 0, -1):
+        # 1) what the newest sample brings nearer
+        away = np.square(waiting[:, :left] - place[:, None]).sum(axis=0)
+        long = np.maximum(np.maximum(away, floor[:left]), new_floor)
+        before = length[:left]
+        nearer = (long < before) | ((long == before) & (away < square[:left]))
+        length[:left][nearer], square[:left][nearer] = long[nearer], away[nearer]
+        link[:left][nearer] = new
+        shortest = np.flatnonzero(before == before.min())
+        best = shortest[square[shortest].argmin()]
+        # 2) the nearest sample is reached; the last one takes its place
+        new, new_floor, place = sample[best], floor[best], waiting[:, best].copy()
+        nearest[new], squares[new] = link[best], square[best]
+        for values in (waiting.T, sample, floor, link, length, square):
+            values[best] = values[left - 1]
     return nearest, squares
 
 
@@ -255,12 +293,13 @@ def cut_labels(tree, n_clusters, *, smallest, sizes=None):
     sizes = np.ones(n_samples) if sizes is None else sizes.astype(np.float64)
     n_clusters = min(n_clusters, n_samples)
     inner = sizes - (np.bincount(ends.ravel(), minlength=n_samples) <= 1)
-    parents, order = _rooted(ends, n_samples)
+    rooted = _rooted(ends, n_samples)
+    children = np.where(rooted[0][ends[:, 0]] == ends[:, 1], ends[:, 0], ends[:, 1])
     cut = np.zeros(n_samples, dtype=np.bool_)
-    while smallest > 0.5 and _cut(ends, parents, order, inner, cut, n_clusters, smallest) > 0:
+    while smallest > 0.5 and _cut(children, rooted, inner, cut, n_clusters, smallest) > 0:
         smallest /= 2
-    _cut(ends, parents, order, sizes, cut, n_clusters, 0.5)
-    return _parts(parents, order, cut, sizes)[0]
+    _cut(children, rooted, sizes, cut, n_clusters, 0.5)
+    return _parts_of(rooted, cut, sizes)[0]
 
 
 def _rooted(ends, n_samples):
@@ -274,43 +313,50 @@ def _rooted(ends, n_samples):
     return np.maximum(parents, -1).astype(np.int64), order.astype(np.int64)
 
 
-@njit
-def _parts(parents, order, cut, weights):  # IN, IN, IN, IN
+def _cut(children, rooted, weights, cut, n_clusters, smallest):
+    """Cut links above samples, marked in `cut`, the longest first; number of clusters missing.
+
+    `children` are the lower ends of the links, that of the longest last.
+    """
+    labels, below, totals = _parts_of(rooted, cut, weights)
+    left = len(children)
+    while len(totals) < n_clusters:
+        above = children[:left]
+        lighter = np.minimum(below[above], totals[labels[above]] - below[above])
+        allowed = np.flatnonzero(~cut[above] & (lighter >= smallest))
+        if len(allowed) == 0:
+            break
+        left = allowed[-1]
+        cut[children[left]] = True
+        labels, below, totals = _parts_of(rooted, cut, weights)
+    return n_clusters - len(totals)
+
+
+def _parts_of(rooted, cut, weights):
     """Part of each sample when the links above the samples in `cut` are cut.
 
     Also the weight of each sample with all that hangs on it, and that of each part.
     """
-    labels = np.zeros(len(parents), dtype=np.int32)
-    below = weights.copy()
+    arrays = (*rooted, cut, np.zeros(len(cut), dtype=np.int32), weights.copy())
+    labels, below = map(np.asarray, _called(_parts, len(cut), *arrays))
+    return labels.astype(np.int32, copy=False), below, np.bincount(labels, weights)
+
+
+@njit
+def _parts(parents, order, cut, labels, below):  # IN, IN, IN, INOUT, INOUT
     n_parts = 1
-    for sample in order[1:]:
+    for at in range(1, len(order)):
+        sample = order[at]
         if cut[sample]:
             labels[sample] = n_parts
             n_parts += 1
         else:
             labels[sample] = labels[parents[sample]]
-    totals = np.zeros(n_parts)
-    for sample in order[::-1]:
-        totals[labels[sample]] += weights[sample]
-        if sample != order[0] and not cut[sample]:
+    for at in range(len(order) - 1, 0, -1):
+        sample = order[at]
+        if not cut[sample]:
             below[parents[sample]] += below[sample]
-    return labels, below, totals
-
-
-@njit
-def _cut(ends, parents, order, weights, cut, n_clusters, smallest):  # IN*4, INOUT, IN, IN
-    """Cut links above samples, marked in `cut`, the longest first; number of clusters missing."""
-    labels, below, totals = _parts(parents, order, cut, weights)
-    for link in range(len(ends) - 1, -1, -1):
-        if len(totals) >= n_clusters:
-            break
-        i, j = ends[link]
-        child = i if parents[i] == j else j
-        if cut[child] or min(below[child], totals[labels[child]] - below[child]) < smallest:
-            continue
-        cut[child] = True
-        labels, below, totals = _parts(parents, order, cut, weights)
-    return n_clusters - len(totals)
+    return labels, below
 
 
 def joined_labels(tree, n_clusters, *, unevenness, sizes=None):
@@ -343,80 +389,85 @@ def joined_labels(tree, n_clusters, *, unevenness, sizes=None):
     larger = np.full(total + 1, total + 1)
     occurring = np.flatnonzero(count[1:]) + 1
     larger[np.append(0, occurring[:-1])] = occurring
-    joined = np.arange(tree.n_samples)
-    chain = (following, previous)
-    labels = _join(tree.ends, joined, sizes, count, larger, chain, n_clusters, float(unevenness))
-    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    first, second = np.ascontiguousarray(tree.ends.T)
+    samples = np.arange(tree.n_samples)
+    parts = samples.copy(), samples.copy(), samples.copy(), sizes, count, larger
+    settings = n_clusters, float(unevenness)
+    names = _called(_join, tree.n_samples, first, second, *parts, following, previous, *settings)
+    return np.unique(names, return_inverse=True)[1].astype(np.int32)
 
 
 @njit
-def _root(joined, sample):  # INOUT, IN
-    while joined[sample] != sample:
-        joined[sample] = joined[joined[sample]]
-        sample = joined[sample]
-    return sample
-
-
-@njit
-def _gini(count, larger, n_clusters, total):  # IN, INOUT, IN, IN
-    """Gini index of the sizes of clusters, from the number of clusters of each size.
-
-    `larger` leads from each size that occurs to the next one, from zero on; sizes that have
-    ceased to occur are taken out on the way. There are few: their sum is at most the total.
-    """
-    gini, before, size = 0.0, 0, 0
-    while larger[size] <= total:
-        following = larger[size]
-        if count[following] == 0:
-            larger[size] = larger[following]
-            continue
-        size = following
-        # places before, before + 1, ... in the order of sizes, centred
-        gini += size * count[size] * (2.0 * before + count[size] - n_clusters)
-        before += count[size]
-    return gini / (max(1.0, n_clusters - 1.0) * total)
-
-
-@njit
-def _join(ends, joined, size, count, larger, chain, n_clusters, unevenness):  # IN, INOUT*5, IN*2
+def _join(
+    first,  # IN
+    second,  # IN
+    part,  # INOUT
+    after,  # INOUT
+    name,  # INOUT
+    size,  # INOUT
+    count,  # INOUT
+    larger,  # INOUT
+    following,  # INOUT
+    previous,  # INOUT
+    n_clusters,
+    unevenness,
+):
     """Cluster of each sample, named by one of its samples.
 
-    What it starts from is made by NumPy, which need not be compiled.
+    `after` leads from sample to sample round each cluster, and the smaller of two that are joined
+    takes the number of the other in `part`. `count` is the number of clusters of each size, and
+    `larger` leads from each size that occurs to the next one, from zero on; sizes that have ceased
+    to occur are taken out on the way. There are few: their sum is at most the total.
     """
-    n_samples, n_links, total = len(joined), len(ends), len(count) - 1
-    following, previous = chain
+    n_samples, n_links, total = len(part), len(first), len(count) - 1
     smallest, at = 0, 0  # no link before `at` is one of a smallest cluster
     for n_left in range(n_samples, n_clusters, -1):
-        # 1) the shortest link, or the shortest of a smallest cluster
-        gini = _gini(count, larger, n_left, total)
+        # 1) Gini index of the sizes
+        gini, before, here = 0.0, 0, 0
+        while larger[here] <= total:
+            there = larger[here]
+            if count[there] == 0:
+                larger[here] = larger[there]
+                continue
+            here = there
+            # places before, before + 1, ... in the order of sizes, centred
+            gini += here * count[here] * (2.0 * before + count[here] - n_left)
+            before += count[here]
+        gini /= max(1.0, n_left - 1.0) * total
+        # 2) the shortest link, or the shortest of a smallest cluster
         if larger[0] != smallest:
             smallest, at = larger[0], following[n_links]
         link = following[n_links]
         if gini > unevenness:
-            while (
-                size[_root(joined, ends[at, 0])] != smallest
-                and size[_root(joined, ends[at, 1])] != smallest
-            ):
+            while size[part[first[at]]] != smallest and size[part[second[at]]] != smallest:
                 at = following[at]
             link = at
         if link == at:
             at = following[at]
         following[previous[link]] = following[link]
         previous[following[link]] = previous[link]
-        # 2) join its ends
-        i, j = _root(joined, ends[link, 0]), _root(joined, ends[link, 1])
+        # 3) join its ends
+        i, j = part[first[link]], part[second[link]]
+        named = name[i]
+        if size[i] < size[j]:
+            i, j = j, i
+        name[i] = named
         count[size[i]] -= 1
         count[size[j]] -= 1
-        joined[j] = i
         size[i] += size[j]
         count[size[i]] += 1
+        sample = j
+        while part[sample] == j:
+            part[sample] = i
+            sample = after[sample]
+        after[i], after[j] = after[j], after[i]
+        # 4) the size of the new cluster occurs
         last = 0
         while larger[last] < size[i]:
             last = larger[last]
         if larger[last] > size[i]:
             larger[size[i]] = larger[last]
             larger[last] = size[i]
-    labels = np.empty(n_samples, dtype=np.int64)
     for sample in range(n_samples):
-        labels[sample] = _root(joined, sample)
-    return labels
+        after[sample] = name[part[sample]]
+    return after

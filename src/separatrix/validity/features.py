@@ -6,8 +6,6 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.metrics import pairwise_distances
 
-from separatrix._numba import njit
-
 __all__ = ["Measures", "is_of_levels", "labelling_features", "sample_features"]
 
 # Samples whose distances to all others the silhouette looks at.
@@ -146,32 +144,17 @@ def labelling_features(measures, labels):
     return features
 
 
-@njit
-def _neighbor_counts(neighbors, votes, labels, n_clusters):  # IN
+def _neighbor_counts(neighbors, votes, labels, n_clusters):
     """Same-label neighbours of each sample among the first ones, and whether the vote is right."""
+    found = labels[neighbors]
+    match = found == labels[:, None]
     n_samples, n_near = neighbors.shape
-    same = np.zeros((n_samples, 3))
-    right = np.zeros(n_samples)
-    count = np.zeros(n_clusters)
-    for i in range(n_samples):
-        count[:] = 0
-        inside = 0.0
-        for j in range(n_near):
-            other = labels[neighbors[i, j]]
-            inside += other == labels[i]
-            if votes[i, j]:
-                count[other] += 1
-            if j < 5:
-                same[i, 0] = inside / (j + 1)
-            if j < 10:
-                same[i, 1] = inside / (j + 1)
-            same[i, 2] = inside / (j + 1)
-        most, n_most = 0.0, 0
-        for c in range(n_clusters):
-            most = max(most, count[c])
-        for c in range(n_clusters):
-            n_most += count[c] == most
-        right[i] = (count[labels[i]] == most) / n_most
+    first = [min(n, n_near) for n in NEAR]
+    same = np.column_stack([match[:, :n].sum(axis=1) / n for n in first])
+    ballots = (np.arange(n_samples)[:, None] * n_clusters + found)[votes]
+    count = np.bincount(ballots, minlength=n_samples * n_clusters).reshape(n_samples, n_clusters)
+    most = count.max(axis=1, keepdims=True)
+    right = (count[np.arange(n_samples), labels] == most[:, 0]) / (count == most).sum(axis=1)
     return same, right
 
 
@@ -212,20 +195,16 @@ def neighbor_features(measures, labels, shares):
     return found
 
 
-@njit
-def _within(indptr, indices, data, labels, n_clusters):  # IN
+def _within(W, labels, n_clusters):
     """Similarities within each cluster."""
-    within = np.zeros(n_clusters)
-    for i in range(len(labels)):
-        for at in range(indptr[i], indptr[i + 1]):
-            if labels[indices[at]] == labels[i]:
-                within[labels[i]] += data[at]
-    return within
+    of_rows = np.repeat(labels, np.diff(W.indptr))
+    same = of_rows == labels[W.indices]
+    return np.bincount(of_rows[same], W.data[same], minlength=n_clusters)
 
 
 def graph_features(W, degrees, labels, n_clusters, name):
     """Modularity and normalised cuts of a graph."""
-    within = _within(W.indptr, W.indices, W.data, labels, n_clusters)
+    within = _within(W, labels, n_clusters)
     volumes = np.maximum(np.bincount(labels, degrees, minlength=n_clusters), 1e-300)
     total = volumes.sum()
     cuts = 1 - within / volumes

@@ -30,10 +30,17 @@ __all__ = [
     "structure_of_samples",
 ]
 
-LEVEL = 0.05
-# Samples that are looked at.
+# p-values below which there are clusters. The larger one of two kinds of tables counts, so that
+# fewer tables without clusters pass than this share: about three in a hundred.
+LEVEL = 0.1
+# Samples that are looked at, and those that are looked at first: clear clusters show in these.
 MAX_SAMPLES = 2_000
-# Fewest and most tables without clusters of each kind, and the samples that they have together.
+FIRST_SAMPLES = 1_000
+# Tables without clusters of each kind that are drawn first, and p-values below and above which
+# more of them would not change the finding.
+FIRST_DRAWS = 8
+CLEAR = (0.001, 0.5)
+# Else the fewest and the most of each kind, and the samples that they have together.
 N_DRAWS = (16, 24)
 N_DRAWN_SAMPLES = 16_000
 # Numbers of clusters that are tried where none is asked for.
@@ -50,8 +57,12 @@ STATISTICS = {
 SMALLEST_SHARE = 0.05
 # Of the mean variance, added to each variance before clusters are projected.
 RIDGE = 0.01
-# Where the density between two clusters is looked at, and neighbours of a cluster beyond four.
+# Where the density between two clusters is looked at, the steps in a bandwidth that values are
+# rounded to, and bandwidths that a value reaches.
 N_PLACES = 48
+N_STEPS = 8
+REACH = 5
+# Neighbours of a cluster beyond four.
 N_NEIGHBORS = 3
 # Least standard deviation of the statistic among tables without clusters, of which few are drawn.
 LEAST_SPREAD = 0.5
@@ -70,7 +81,8 @@ def valley_between(values, first):
 
     f is a kernel density with bandwidth h, and p(t) the lower of the highest peaks on either side
     of t, both between the means of the groups. Whatever the spread of a single peak is, it has no
-    valley.
+    valley. Values share their weight between the two nearest of even steps, so that kernels of
+    steps do for those of values.
     """
     groups = values[first], values[~first]
     within = np.sqrt(sum(len(one) * one.var() for one in groups) / len(values))
@@ -78,10 +90,17 @@ def valley_between(values, first):
     if not within > 0:
         return 0.0 if means[0] == means[1] else np.sqrt(len(values))
     bandwidth = 0.9 * within * len(values) ** -0.2
-    places = np.linspace(means[0], means[1], N_PLACES)
-    kernel = np.exp(-0.5 * ((values[:, None] - places) / bandwidth) ** 2)
+    # in bandwidths from the middle, as far as the kernels of values reach the places
+    places = np.linspace(-0.5, 0.5, N_PLACES) * abs(means[1] - means[0]) / bandwidth
+    far = int(np.ceil((places[-1] + REACH) * N_STEPS))
+    at = (values - (means[0] + means[1]) / 2) / bandwidth * N_STEPS + far
+    at = at[(at >= 0) & (at <= 2 * far)]
+    steps = at.astype(np.intp)
+    masses = np.bincount(steps, 1 - (at - steps), minlength=2 * far + 2)
+    masses += np.bincount(steps + 1, at - steps, minlength=2 * far + 2)
+    centers = np.arange(-far, far + 2) / N_STEPS
     # of n h f, the constant left out
-    counts = kernel.sum(axis=0)
+    counts = masses @ np.exp(-0.5 * (centers[:, None] - places) ** 2)
     peaks = np.minimum(np.maximum.accumulate(counts), np.maximum.accumulate(counts[::-1])[::-1])
     return float(((peaks - counts) / np.sqrt(peaks + counts)).max())
 
@@ -192,7 +211,7 @@ class Structure:
     measures : dict of str to tuple
         Value, mean and standard deviation on tables without clusters, of each measure.
     level : float
-        Share of tables without clusters that are allowed to pass for some with clusters.
+        p-value below which there are clusters.
     """
 
     statistic: float
@@ -253,9 +272,15 @@ class Structure:
 
 def structure_of_samples(X, n_jobs, rng):
     """Whether samples have clusters, by cheap clusterings of them and of other tables."""
-    if len(X) > MAX_SAMPLES:
-        X = X[np.sort(rng.permutation(len(X))[:MAX_SAMPLES])]
     clusterings = partial(cheap_clusterings, NUMBERS)
+    order = rng.permutation(len(X))
+    if len(X) > FIRST_SAMPLES:
+        first = X[np.sort(order[:FIRST_SAMPLES])]
+        drawn = {"n_draws": FIRST_DRAWS, "n_jobs": n_jobs, "rng": rng}
+        test = structure_of(first, clusterings, clusterings, **drawn)
+        if test.p_value < CLEAR[0]:
+            return test
+    X = X[np.sort(order[:MAX_SAMPLES])]
     return structure_of(X, clusterings, clusterings, n_jobs=n_jobs, rng=rng)
 
 
@@ -270,9 +295,9 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
     of_samples, of_tables : callable
         Clusterings of X, and of other tables, from a Geometry, NullTables and a RandomState.
     n_draws : int or None
-        Number of tables of each kind. None draws more of few samples.
+        Number of tables of each kind. None draws few, and more where these leave a doubt.
     level : float
-        Share of tables without clusters that are allowed to pass for some with clusters.
+        p-value below which there are clusters.
     n_jobs : int or None
         Tables that are looked at at the same time.
     rng : RandomState
@@ -284,21 +309,27 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
     """
     if len(X) < MIN_SAMPLES or not np.ptp(X, axis=0).any():
         return Structure(0.0, np.array([]), 1.0, level=level)
-    if n_draws is None:
-        n_draws = int(np.clip(N_DRAWN_SAMPLES // len(X), *N_DRAWS))
+    rounds = [n_draws] if n_draws else [FIRST_DRAWS, np.clip(N_DRAWN_SAMPLES // len(X), *N_DRAWS)]
     tables = NullTables.of(X, rng)
     found = most_evidence(tables.samples, of_samples, tables, rng)
-    seeds = rng.randint(2**31 - 1, size=(len(KINDS), n_draws))
-    without = Parallel(n_jobs=n_jobs)(
-        delayed(_evidence_without)(tables, kind, of_tables, seed)
-        for kind, of_kind in zip(KINDS, seeds, strict=True)
-        for seed in of_kind
-    )
-    tests = [
-        _test(found, np.array(without[i * n_draws : (i + 1) * n_draws]), kind, level)
-        for i, kind in enumerate(KINDS)
-    ]
-    return max(tests, key=lambda test: test.p_value)
+    seeds = rng.randint(2**31 - 1, size=(len(KINDS), rounds[-1]))
+    without: dict[str, list] = {kind: [] for kind in KINDS}
+    for n_asked in rounds:
+        jobs = [
+            (kind, seed)
+            for kind, of_kind in zip(KINDS, seeds, strict=True)
+            for seed in of_kind[len(without[kind]) : n_asked]
+        ]
+        drawn = Parallel(n_jobs=n_jobs)(
+            delayed(_evidence_without)(tables, kind, of_tables, seed) for kind, seed in jobs
+        )
+        for (kind, _), evidence in zip(jobs, drawn, strict=True):
+            without[kind].append(evidence)
+        tests = [_test(found, np.array(of_kind), k, level) for k, of_kind in without.items()]
+        test = max(tests, key=lambda test: test.p_value)
+        if not CLEAR[0] <= test.p_value <= CLEAR[1]:
+            break
+    return test
 
 
 def _evidence_without(tables, kind, clusterings, seed):

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix._numba import njit
-
 __all__ = ["BoostedTrees"]
 
 
@@ -41,15 +39,13 @@ class BoostedTrees:
         return self.baseline + _sums(X, *parts)
 
 
-@njit
-def _sums(X, feature, threshold, left, right, value):  # IN
+def _sums(X, feature, threshold, left, right, value):
     """What the leaves that each sample falls into add up to."""
-    sums = np.zeros(len(X))
-    for i in range(len(X)):
-        for tree in range(len(feature)):
-            node = 0
-            while left[tree, node] > 0:
-                low = X[i, feature[tree, node]] <= threshold[tree, node]
-                node = left[tree, node] if low else right[tree, node]
-            sums[i] += value[tree, node]
-    return sums
+    rows, trees = np.arange(len(X))[:, None], np.arange(len(feature))
+    nodes = np.zeros((len(X), len(feature)), dtype=np.intp)
+    while (inner := left[trees, nodes] > 0).any():
+        low = X[rows, feature[trees, nodes]] <= threshold[trees, nodes]
+        below = np.where(low, left[trees, nodes], right[trees, nodes])
+        nodes = np.where(inner, below, nodes)
+    # added one by one, so that samples do not change what is rounded
+    return value[trees, nodes].astype(np.float64).cumsum(axis=1)[:, -1]
