@@ -44,6 +44,7 @@ _REGISTRY = {
     "compare_clusterings": _Public("selection.candidates"),
     "explain": _Public("explanations"),
     "profile": _Public("profiles"),
+    "register_onnx_converters": _Public("onnx"),
     "segment_image": _Public("images"),
     "skops_trusted_types": _Public("saving"),
     "write_report": _Public("report"),

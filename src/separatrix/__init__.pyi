@@ -53,6 +53,7 @@ from separatrix.criteria.volume import MaximumVolumeClustering as MaximumVolumeC
 from separatrix.explanations import explain as explain
 from separatrix.images import segment_image as segment_image
 from separatrix.labels.numbering import align_labels as align_labels
+from separatrix.onnx import register_onnx_converters as register_onnx_converters
 from separatrix.profiles import profile as profile
 from separatrix.report import write_report as write_report
 from separatrix.saving import skops_trusted_types as skops_trusted_types
@@ -87,6 +88,7 @@ __all__ = [
     "metrics",
     "plots",
     "profile",
+    "register_onnx_converters",
     "segment_image",
     "skops_trusted_types",
     "stability",

@@ -166,6 +166,7 @@ def run_harness(module, monkeypatch, tmp_path):
     assert set(module.exponents(found, (2,))["KernelKMeans"]) == {"2"}
     assert len(list(tmp_path.glob("speed_*.png"))) == 2
     n_calls = len(calls)
+    shrink(module, monkeypatch, draw_all=lambda *cells_and_folder: None)
     main_of(module, monkeypatch, *only, *options)
     assert len(calls) == n_calls
     main_of(module, monkeypatch, "--only", "KernelKMeans", *options, "--again")

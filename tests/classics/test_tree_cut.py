@@ -110,7 +110,7 @@ def test_order_of_tied_samples_does_not_matter(rule):
 
 
 @both_rules
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     X=arrays(
         np.float64,

@@ -24,7 +24,7 @@ FLOORS = [
     {"metrics", "drift", "stability", "datasets", "validity", "tables", "profiles"},
     {"estimators"},
     {"criteria", "classics", "classifiers"},
-    {"selection", "images", "saving", "explanations"},
+    {"selection", "images", "saving", "onnx", "explanations"},
     {"plots"},
     {"report"},
     {"cli", "__main__"},

@@ -1,11 +1,14 @@
 """README and docs: their code and commands run, and their links and images lead somewhere."""
 
 import ast
+import io
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +27,8 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
     page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in GENERATED
 ]
 # Packages that pages show and that are too large, or too old, to be installed for them.
-NOT_INSTALLED = [name for name in ("mlflow", "gemclus") if find_spec(name) is None]
+SHOWN = ("mlflow", "gemclus", "scanpy", "skrub", "shap", "skl2onnx", "onnxruntime")
+NOT_INSTALLED = [name for name in SHOWN if find_spec(name) is None]
 CODE = r"^```python\n(.*?)^```"
 # A command stands on a line of its own, with or without a prompt, and may go on on the next.
 COMMAND = r"^    (?:\$ )?((?:cat [^\n]*\| *)?separatrix (?!\w*:)(?:[^\n\\]|\\\n)*)$"
@@ -71,33 +75,45 @@ def succeed(command):
     assert ended.value.code == 0, command
 
 
+@pytest.fixture(scope="module")
+def ran(customers):
+    """A function that runs the code of a page, once for all tests: its names, what it printed."""
+
+    @cache
+    def run(page):
+        names, printed = {"__name__": "__main__"}, io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+            patch.chdir(customers)
+            for block in code_of(page):
+                if not any(re.search(rf"\b{name}\b", block) for name in NOT_INSTALLED):
+                    exec(compile(block, page.name, "exec"), names)
+        return names, printed.getvalue()
+
+    return run
+
+
 # CONTRIBUTING.md shows parts of files, which tests/common/test_extending.py runs.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("page", "blocks"), texts(CODE, [page for page in PAGES if page.name != "CONTRIBUTING.md"])
 )
-def test_code_runs(page, blocks, customers, monkeypatch):
-    monkeypatch.chdir(customers)
-    run(page, blocks)
-
-
-def run(page, blocks):
-    """The names that the code of a page leaves behind."""
-    names = {"__name__": "__main__"}
-    for block in blocks:
-        if not any(name in block for name in NOT_INSTALLED):
-            exec(compile(block, page.name, "exec"), names)
-    return names
-
-
-@pytest.mark.parametrize(("page", "shown"), texts(r"^```text\n(.*?)^```"))
-def test_code_prints_what_is_shown(page, shown, customers, monkeypatch, capsys):
+def test_code_runs_and_prints_what_is_shown(page, blocks, ran):
     """Line by line; a page may leave lines out."""
-    monkeypatch.chdir(customers)
-    run(page, code_of(page))
-    printed = {line.rstrip() for line in capsys.readouterr().out.splitlines()}
-    lines = [line.rstrip() for block in shown for line in block.splitlines()]
+    _, printed = ran(page)
+    printed = {line.rstrip() for line in printed.splitlines()}
+    lines = [line.rstrip() for block in shown_by(page) for line in block.splitlines()]
     assert [line for line in lines if line not in printed and line] == []
+
+
+def shown_by(page):
+    """What a page says that its code prints."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_what_is_shown_has_code_that_prints_it():
+    assert any(shown_by(page) for page in PAGES)
+    assert all(code_of(page) for page in PAGES if shown_by(page))
 
 
 @pytest.mark.parametrize(("page", "commands"), texts(COMMAND))
@@ -161,14 +177,13 @@ def names_in(block):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_new_user_gets_there_in_five_lines_each(customers, monkeypatch):
+def test_a_new_user_gets_there_in_five_lines_each(customers, ran):
     """Clusters of a file, new rows, reasons, and the method for five situations."""
-    monkeypatch.chdir(customers)
     page = DOCS / "start.md"
     blocks = code_of(page)
     assert len(blocks) == 3 + 5
     assert max(map(n_lines, blocks)) <= 5
-    found = run(page, blocks)
+    found, _ = ran(page)
     assigned = (customers / "assigned.csv").read_text(encoding="utf-8").splitlines()
     assert assigned[0].endswith(",cluster")
     assert len(assigned) == len(found["new"]) + 1

@@ -533,7 +533,7 @@ def test_missing_clusters_are_told(solver, multiway):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_distinct=st.integers(12, 30),

@@ -18,7 +18,7 @@ from .laws import Outcome, Violation, attempt, judge, judge_attempt, names_somet
 from .pieces import BAD, EDGE, ESTIMATORS, FINE
 from .samples import seen_by
 
-N_CASES = 60
+N_CASES = 24
 
 
 def violations_of(name, seed):

@@ -80,7 +80,7 @@ def check_group(message, n_clusters, must, cannot, n_samples):
     assert len(allowed_labels(n_samples, n_clusters, must, kept)) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_clusters=st.integers(1, 3),

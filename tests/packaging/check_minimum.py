@@ -15,11 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_USERS = ("plot", "cli", "dask")
+FOR_USERS = ("plot", "cli", "dask", "onnx")
 TESTS = (
     "tests/test_readme.py",
     "tests/test_metrics.py",
     "tests/test_datasets.py",
+    "tests/test_onnx.py",
     "tests/common/test_exports.py",
     "tests/criteria/test_separation.py",
     "tests/criteria/test_volume.py",

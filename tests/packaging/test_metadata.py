@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-FOR_USERS = ("plot", "cli", "dask")
+FOR_USERS = ("plot", "cli", "dask", "onnx")
 
 
 def test_version_is_that_of_the_installed_package():
@@ -32,13 +32,14 @@ def test_all_is_for_users_and_dev_for_developers():
     assert set(EXTRAS) == {*FOR_USERS, "all", "test", "docs", "dev"}
 
 
-def test_classifiers_name_the_pythons_that_ci_tests():
+def test_classifiers_name_pythons_that_ci_tests():
+    """It may test one more, which is named when the tests have run there."""
     prefix = "Programming Language :: Python :: 3."
     named = [one.removeprefix(prefix) for one in PROJECT["classifiers"] if prefix in one]
     assert PROJECT["requires-python"] == f">=3.{named[0]}"
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     tested = re.search(r"python: \[(.*)\]", workflow)[1]
-    assert re.findall(r"3\.(\d+)", tested) == named
+    assert re.findall(r"3\.(\d+)", tested)[: len(named)] == named
 
 
 def test_links_and_images_show_on_the_package_index():

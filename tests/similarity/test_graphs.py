@@ -307,7 +307,7 @@ def test_pickle(graph, affinity, neighbors):
     np.testing.assert_array_equal(dense(copy.to_new(new)), dense(found.to_new(new)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 12), st.integers(1, 20)),
     n_neighbors=st.integers(1, 15),

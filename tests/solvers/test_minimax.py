@@ -260,7 +260,7 @@ def test_singular_covariances_are_refused():
             fit()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), d=st.integers(1, 6), stretch=st.floats(0, 2))
 def test_kappa_is_invariant_to_invertible_maps(seed, d, stretch):
     rng = np.random.default_rng(seed)

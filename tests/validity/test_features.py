@@ -409,7 +409,7 @@ def test_order_of_samples_matters_to_halves_alone():
 # --- few samples, equal samples -----------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(3, 16),
     n_features=st.integers(1, 3),

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -424,6 +425,12 @@ class AutoClustering(
         return self.boundary_.labels(X)
 
     def _validate_X(self, X, *, reset):
+        if issparse(X):
+            raise TypeError(
+                "Sparse data was passed for X, but the candidates of AutoClustering need dense "
+                "samples: put sklearn's TruncatedSVD(50) before it in a pipeline, or take "
+                "CuttingPlaneMarginClustering."
+            )
         return check_samples(
             self, computed(X), reset=reset, dtype=np.float64, sparse=False, scale_free=True
         )
