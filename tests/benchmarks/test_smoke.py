@@ -72,6 +72,7 @@ def run_known_labels(module, monkeypatch, tmp_path):
 
 
 def run_outliers(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, LEAST_SIZES=(5,))
     module.main(["KernelKMeans"], ["lsun"])
 
 

@@ -615,7 +615,8 @@ class BoundaryClustering(BaseClustering):
         Returns
         -------
         labels : array of shape (n_samples,)
-            Cluster numbers from 0. Lazy for a dask array.
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None. Lazy for a
+            dask array.
         """
         X = self._validate_new(X, "predict")
         return marked(self, X, self._model.labels_of_rows(X))
@@ -695,7 +696,7 @@ class GraphClustering(BaseClustering):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster numbers from 0.
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
