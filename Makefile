@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo digits test test-fast fuzz coverage mutation audit lint typing stub docs check-site dist minimum papers speed robustness validity figures parameters clean
+.PHONY: demo digits test test-fast properties fuzz coverage mutation audit lint typing stub docs check-site dist minimum papers speed robustness validity figures parameters clean
 
 # The command line on a bundled table, from file to labels, model and report.
 demo: .venv/cli.stamp
@@ -20,6 +20,10 @@ test: .venv/dev.stamp
 # The tests that are fast: those of tests/slow.txt are left out.
 test-fast: .venv/dev.stamp
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --fast
+
+# Bounds of sizes in 500 random cases per estimator, where the tests have ten.
+properties: .venv/dev.stamp
+	SEPARATRIX_CASES=500 $(BIN)/python -m pytest --numprocesses auto tests/contracts/test_sizes.py -k any_bounds
 
 # Random cases against every estimator, over an hour on two cores; the report is in build/fuzz.
 # SKIP=40000 CASES=60000 goes on where a run was left.

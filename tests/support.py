@@ -1,5 +1,6 @@
 """What several tests share: quiet fits, equal partitions, groups of samples, a callback."""
 
+import os
 import warnings
 
 import numpy as np
@@ -28,6 +29,11 @@ def groups(seed=0, n=60, d=4, n_groups=2, spread=1.0, apart=3.0):
     centers = rng.normal(scale=apart, size=(n_groups, d))
     X = centers[np.arange(n) % n_groups] + spread * rng.normal(size=(n, d))
     return X[rng.permutation(n)]
+
+
+def n_cases(few):
+    """Random cases of a property: few in the tests, as many as it is told by `make properties`."""
+    return int(os.environ.get("SEPARATRIX_CASES", few))
 
 
 def correlated_groups(seed, n=60, d=4, n_groups=3):

@@ -73,6 +73,11 @@ def run_known_labels(module, monkeypatch, tmp_path):
     module.main(["KernelKMeans", "MaximinSeparationClustering"], ["iris"], 45, draws=1, jobs=1)
 
 
+def run_outliers(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, LEAST_SIZES=(5,))
+    module.main(["KernelKMeans"], ["lsun"])
+
+
 def run_probabilities(module, monkeypatch, tmp_path):
     module.main(["digits"], ["KernelKMeans", "TreeCutClustering"], rows=300, jobs=1)
 
@@ -317,6 +322,7 @@ def run_traces(module, monkeypatch, tmp_path):
 
 RUNS = {
     "choices/known_labels.py": run_known_labels,
+    "choices/outliers.py": run_outliers,
     "choices/probabilities.py": run_probabilities,
     "choices/margin.py": run_margin,
     "choices/margin_distribution.py": run_margin_distribution,

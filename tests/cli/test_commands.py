@@ -70,6 +70,27 @@ def test_numbers_are_standardised_by_default(tmp_path, table):
     np.testing.assert_array_equal(labels_in(out), separated(X))
 
 
+def test_outliers_have_a_label_of_their_own(tmp_path, capfd, refused):
+    data, out, model = (tmp_path / name for name in ("data.csv", "labels.csv", "model.skops"))
+    far = np.vstack([X[:, :2], [[90.0, -90.0]]])
+    kind = np.repeat(["a", "b"], [60, 1])
+    write_csv(data, {"width": far[:, 0], "height": far[:, 1], "kind": kind})
+    options = ["-k", 3, "-m", "separation", "-o", out, "--truth", "kind", "--model", model]
+    run("cluster", data, *options, "--outliers", 0.02, "--report", tmp_path / "report.html")
+    labels = labels_in(out)
+    assert labels[-1] == -1
+    assert labels[:-1].min() == 0
+    assert "1 row belongs to no cluster: label -1" in capfd.readouterr().err
+    run("predict", data, model, "-o", out)
+    np.testing.assert_array_equal(labels_in(out), labels)
+    assert "1 row belongs to no cluster" in capfd.readouterr().err
+    run("explain", model)
+    told = refused("cluster", data, "-k", 3, "-m", "k-means", "--outliers", "auto")
+    assert "--outliers: k-means leaves no rows out" in told
+    told = refused("cluster", data, "-k", 3, "-m", "separation", "--outliers", "many")
+    assert "'outliers' parameter" in told
+
+
 def test_every_format_holds_the_same_table(tmp_path, table):
     columns = dict(zip(NAMES, X.T, strict=True))
     text = table.read_text()

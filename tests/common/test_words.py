@@ -119,7 +119,8 @@ def test_fitted_attributes_are_those_of_the_docstring(estimator):
     X, y = flowers()
     documented = {e.name for e in NumpyDocString(inspect.getdoc(estimator))["Attributes"]}
     found = set()
-    for params in ({}, {"kernel": "rbf"}, {"kernel": "linear"}, {"n_clusters": 3}):
+    several = {"n_clusters": 3, "outliers": 0.1}
+    for params in ({}, {"kernel": "rbf"}, {"kernel": "linear"}, several):
         model = estimator()
         if set(params) <= set(model.get_params()):
             found |= {

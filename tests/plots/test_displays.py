@@ -268,6 +268,22 @@ def test_later_clusters_have_colours_and_markers_of_their_own():
     assert len({cluster_color(cluster) for cluster in range(24)}) == 24
 
 
+def test_outliers_are_drawn_apart():
+    far = np.vstack([X, [[60.0, 60.0, 60.0, 60.0]]])
+    model = MaximinSeparationClustering(2, outliers=0.007).fit(far)
+    sizes = plots.ClusterSizesDisplay.from_estimator(model, far)
+    names = [text.get_text() for text in sizes.ax_.get_yticklabels()]
+    assert names[0] == "outliers: 1 (1%)"
+    drawn = plots.BoundaryDisplay.from_estimator(model, far)
+    assert [points.get_label() for points in drawn.points_] == [
+        "outliers",
+        "cluster 0",
+        "cluster 1",
+    ]
+    assert len(drawn.points_[0].get_offsets()) == 1
+    assert cluster_color(-1) not in {cluster_color(cluster) for cluster in range(8)}
+
+
 def test_a_cluster_has_one_colour_in_all_displays():
     boundary = plots.BoundaryDisplay.from_estimator(THREE, X)
     margins = plots.MarginDistributionDisplay.from_estimator(THREE, X)

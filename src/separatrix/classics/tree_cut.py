@@ -204,7 +204,7 @@ class TreeCutClustering(BaseClustering):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster numbers from 0.
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)

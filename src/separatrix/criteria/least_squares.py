@@ -22,9 +22,9 @@ from separatrix.estimators.parameters import (
     WARM_START,
 )
 from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
-from separatrix.labels.sizes import Sizes
+from separatrix.labels.sizes import Sizes, size_bounds
 from separatrix.models.starts import kmeans_start
-from separatrix.result import SolverResult, Status
+from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.flips import (
     descend_by_flips,
@@ -253,6 +253,15 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     @property
     def _bounds_sizes(self):
         return False  # the search keeps them
+
+    def _breaks_sizes(self, labels, sample_weight, links):
+        """Boundaries part no equal samples, and may so miss bounds that labels can keep."""
+        is_free = self.min_size is None and self.max_size is None
+        if is_free or sample_weight is not None or links is not None:
+            return False
+        bounds = (labels.shape[0], self.n_clusters, self.min_size, self.max_size)
+        (least, most), sizes = size_bounds(*bounds), Labelling(labels, self.n_clusters).weights
+        return bool(((sizes < least) | (sizes > most)).any())
 
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)

@@ -264,7 +264,7 @@ class BaseClustering(
             own = self._attributes(problem, result, order)
             of_model = self._model_attributes(problem.completed(rule), X)
             self._warn(result.status, final)
-        if self._bounds_sizes and within_sizes:
+        if within_sizes and self._breaks_sizes(labels, sample_weight, links):
             labels = self._labels_within_sizes(of_model["_model"], X)
         own = {**self._resolved(problem), **own}
         fitted = {
@@ -285,6 +285,10 @@ class BaseClustering(
         """Whether the final labels have bounds that the method itself does not keep."""
         bounds = (getattr(self, "min_size", None), getattr(self, "max_size", None))
         return any(bound is not None for bound in bounds)
+
+    def _breaks_sizes(self, labels, sample_weight, links):
+        """Whether labels may be outside the bounds of sizes."""
+        return self._bounds_sizes
 
     def _check_sizes(self, n_samples, links):
         """Refuse bounds that no sizes meet, or that links might break."""
@@ -665,7 +669,8 @@ class BoundaryClustering(BaseClustering):
         Returns
         -------
         labels : array of shape (n_samples,)
-            Cluster numbers from 0. Lazy for a dask array.
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None. Lazy for a
+            dask array.
         """
         X = self._validate_new(X, "predict")
         return marked(self, X, self._model.labels_of_rows(X))
@@ -745,7 +750,7 @@ class GraphClustering(BaseClustering):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster numbers from 0.
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)

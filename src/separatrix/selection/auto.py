@@ -446,7 +446,7 @@ class AutoClustering(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Clusters.
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
