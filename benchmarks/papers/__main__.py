@@ -5,13 +5,13 @@ python -m benchmarks.papers [PAPER [TABLE ...]] [--quick] [--jobs 2]
 
 import argparse
 import os
+import re
 import sys
-from importlib import import_module
 from pathlib import Path
 
 from benchmarks.data import found_folder
-from benchmarks.papers.harness import Results, distinct, run
-from benchmarks.papers.pages import index, page
+from benchmarks.papers.harness import Paper, Results, distinct, run
+from benchmarks.papers.pages import index, page, totals
 
 PAPERS = ("mspc", "mmc", "mvc", "umcrls", "odmc")
 HERE = Path(__file__).resolve().parent
@@ -29,18 +29,18 @@ def chosen_tables(tables, names):
 
 def measure(name, names_of_tables, scale, options):
     """Run what is missing of a paper and write its page; the names of jobs that failed."""
-    paper = import_module(f"benchmarks.papers.{name}")
-    results = Results(Path(options.results) / f"{name}.jsonl", paper.PROTOCOL)
+    paper = Paper.of(name)
+    results = Results(Path(options.results) / f"{name}.jsonl", paper.protocol)
     whole = paper.tables("smoke" if scale == "smoke" else "full")
     chosen = chosen_tables(paper.tables(scale), names_of_tables)
     jobs = distinct(job for table in chosen for job in table.jobs)
-    jobs = [job for job in jobs if options.only in job.name]
+    jobs = [job for job in jobs if re.search(options.only, job.name)]
     failed = []
     if not options.pages_only:
         if options.again:
             results.forget(jobs)
-        print(f"\n{paper.TITLE}: {', '.join(table.name for table in chosen)}", flush=True)
-        failed = run(jobs, results, options.jobs, say)
+        print(f"\n{paper.title}: {', '.join(table.name for table in chosen)}", flush=True)
+        failed = run(jobs, results, options.jobs, say, options.limit)
     results.compact(distinct(job for table in whole for job in table.jobs))
     target = Path(options.pages) / f"{name}.md"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -50,14 +50,15 @@ def measure(name, names_of_tables, scale, options):
 
 
 def write_index(options):
-    """Write the totals of all papers that have results."""
+    """Write and print the totals of all papers that have results."""
     papers = []
     for name in PAPERS:
-        paper = import_module(f"benchmarks.papers.{name}")
-        results = Results(Path(options.results) / f"{name}.jsonl", paper.PROTOCOL)
+        paper = Paper.of(name)
+        results = Results(Path(options.results) / f"{name}.jsonl", paper.protocol)
         if results.records:
             papers.append((paper, paper.tables("smoke" if options.smoke else "full"), results))
     (Path(options.pages) / "index.md").write_text(index(papers), encoding="utf-8")
+    print("", *totals(papers, lambda paper: paper.title), sep="\n")
 
 
 def say(text):
@@ -74,7 +75,12 @@ def main(arguments=None):
     )
     size.add_argument("--smoke", action="store_true", help="hardly anything: whether it runs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--only", default="", help="measurements whose name contains this")
+    parser.add_argument(
+        "--limit", type=float, default=0.0, help="stop a measurement after so many CPU seconds"
+    )
+    parser.add_argument(
+        "--only", default="", help="measurements whose name has this regular expression in it"
+    )
     parser.add_argument("--again", action="store_true", help="measure what is there already, too")
     parser.add_argument("--pages-only", action="store_true", help="write pages and run nothing")
     parser.add_argument("--results", default=RESULTS, help="folder of what was measured")

@@ -9,12 +9,16 @@ of these changes.
 import hashlib
 import json
 import platform
+import signal
 import time
+import tomllib
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -102,6 +106,11 @@ def value_of(values, key):
     return values.get(key)
 
 
+def constant(_, value):
+    """A value whatever a job returned: what the paper has, to stand beside it."""
+    return value
+
+
 @dataclass(frozen=True)
 class Claim:
     """What a paper says of a figure that has no numbers; `check` tells whether it holds here."""
@@ -135,6 +144,10 @@ class Table:
         What the paper's spread is.
     counts : bool
         Whether its cells are part of the paper's total.
+    claims : list of Claim
+        What the paper says of it in words.
+    readings : dict
+        Rows that are another reading of a row of the paper, and that row; they are counted once.
     """
 
     name: str
@@ -151,6 +164,50 @@ class Table:
     digits: int = 2
     counts: bool = True
     claims: list[Claim] = field(default_factory=list)
+    readings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: what is published, and its tables.
+
+    Attributes
+    ----------
+    name, title, citation : str
+        What it is; `name` is that of its module here.
+    protocol : int
+        Version of how it is measured; results of another one are forgotten.
+    published : dict
+        Its figures, and the reasons for what is not reached, as in its .toml file.
+    makers : tuple of callables
+        From a scale to a table, in the order of the page.
+    scales : dict
+        Settings of each scale.
+    """
+
+    name: str
+    title: str
+    citation: str
+    protocol: int
+    published: dict[str, Any]
+    makers: tuple[Callable[..., Table], ...] = ()
+    scales: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name):
+        """The paper of a module of this package."""
+        module = import_module(f"benchmarks.papers.{name}")
+        head = module.PUBLISHED["paper"]
+        return cls(name, **head, published=module.PUBLISHED, makers=module.MAKERS,
+                   scales=module.SCALES)  # fmt: skip
+
+    def tables(self, scale):
+        return [make(self.scales[scale]) for make in self.makers]
+
+
+def published_in(file):
+    """What the .toml file beside a module has."""
+    return tomllib.loads(Path(file).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 PAPER, OURS, DEFAULT, PEER = "the paper's algorithm", "ours", "the default", "another method"
@@ -197,17 +254,24 @@ class Results:
 
     def __init__(self, path, protocol):
         self.path, self.protocol = Path(path), protocol
-        self.records = {}
-        if self.path.exists():
-            text = self.path.read_text(encoding="utf-8")
-            if not text.endswith("\n"):  # a kill cut off the last line
-                self.path.write_text(text + "\n", encoding="utf-8")
-            for line in text.splitlines():
-                record = as_record(line)
-                if record is not None and record["protocol"] == protocol:
-                    self.records[record["key"]] = record
+        self.records = self._read()
+
+    def _read(self):
+        """The last record of each key."""
+        if not self.path.exists():
+            return {}
+        text = self.path.read_text(encoding="utf-8")
+        if not text.endswith("\n"):  # a kill cut off the last line
+            self.path.write_text(text + "\n", encoding="utf-8")
+        records = [as_record(line) for line in text.splitlines()]
+        return {
+            record["key"]: record
+            for record in records
+            if record is not None and record["protocol"] == self.protocol
+        }
 
     def add(self, job, values, seconds):
+        """Keep what a job returned; None if it was stopped after so many seconds."""
         record = {
             "key": job.key(self.protocol),
             "protocol": self.protocol,
@@ -227,26 +291,43 @@ class Results:
             self.records.pop(job.key(self.protocol), None)
 
     def has(self, job):
-        return job.key(self.protocol) in self.records
+        return self._own(job).get("values") is not None
+
+    def stopped_after(self, job):
+        """Seconds after which a job was stopped before it had a result; zero if it was not."""
+        own = self._own(job)
+        return own["seconds"] if own and own["values"] is None else 0.0
+
+    def expected_seconds(self, job, jobs):
+        """Roughly what a job takes, by what others of the same function took; None if unknown."""
+        measured = [one for one in jobs if self.has(one)]
+        alike = [one for one in measured if one.measure is job.measure] or measured
+        rates = [self._own(one)["seconds"] / one.cost for one in alike]
+        guess = float(np.median(rates)) * job.cost if rates else 0.0
+        return max(guess, self.stopped_after(job)) or None
+
+    def _own(self, job):
+        return self.records.get(job.key(self.protocol), {})
 
     def of(self, job):
         """Values of a job, and whether they were measured with other settings than its own.
 
         A run of fewer repeats stands in until there is the whole.
         """
-        own = self.records.get(job.key(self.protocol))
-        if own is not None:
-            return own["values"], False
-        others = [record for record in self.records.values() if record["job"] == job.name]
-        return (others[-1]["values"], True) if others else (None, False)
+        if self.has(job):
+            return self._own(job)["values"], False
+        others = [record["values"] for record in self.records.values()
+                  if record["job"] == job.name and record["values"] is not None]  # fmt: skip
+        return (others[-1], True) if others else (None, False)
 
     def compact(self, jobs):
         """Keep the last record of each key, and leave out what no job is known by any more.
 
         Of jobs that were measured with their own settings those with others are left out.
         """
+        self.records = self._read()  # another process may have added to it
         keys = {job.key(self.protocol) for job in jobs}
-        whole = {record["job"] for key, record in self.records.items() if key in keys}
+        whole = {job.name for job in jobs if self.has(job)}
         names = {job.name for job in jobs}
         self.records = {
             key: record
@@ -303,23 +384,33 @@ def rounded(value):
 # --- running ------------------------------------------------------------------------------------
 
 
-def run(jobs, results, n_jobs, say=print):
-    """Measure the jobs that have no result yet; the names of those that failed."""
-    waiting = sorted((job for job in jobs if not results.has(job)), key=lambda job: -job.cost)
+def run(jobs, results, n_jobs, say=print, limit=0.0):
+    """Measure the jobs that have no result yet, cheap ones first; the names of those that failed.
+
+    A job is stopped after `limit` seconds of the processor, never if it is zero. It is tried again
+    only with a higher limit.
+    """
+    waiting = [job for job in jobs if not results.has(job)]
     say(f"{len(jobs) - len(waiting)} of {len(jobs)} measurements are there already")
+    if limit:
+        waiting = [job for job in waiting if results.stopped_after(job) < limit]
+    waiting.sort(key=lambda job: job.cost)
     by_name = {job.name: job for job in waiting}
     fingerprint()  # of the sources that are loaded, not of what they may be in an hour
     whole, done, failed = sum(job.cost for job in waiting), 0.0, []
     begin = time.perf_counter()
     with parallel_config("loky", inner_max_num_threads=1):
         found = Parallel(n_jobs, batch_size=1, return_as="generator_unordered")(
-            delayed(measured)(job) for job in waiting
+            delayed(measured)(job, limit) for job in waiting
         )
         for number, (name, values, seconds, error) in enumerate(found, start=1):
             job = by_name[name]
             outcome = f"{seconds:.1f} s"
             if values is not None:
                 results.add(job, values, seconds)
+            elif isinstance(error, Stopped):
+                results.add(job, None, limit)
+                outcome = f"stopped after {spoken(limit)}"
             elif isinstance(error, FileNotFoundError):
                 outcome = f"skipped, {error.filename} is missing"
             else:
@@ -331,16 +422,40 @@ def run(jobs, results, n_jobs, say=print):
     return failed
 
 
-def measured(job):
-    """Name, values, seconds and error of a job."""
-    begin = time.perf_counter()
+class Stopped(BaseException):
+    """A job took longer than it may; no `except Exception` of a measurement catches it."""
+
+
+def measured(job, limit=0.0):
+    """Name, values, seconds of the processor and error of a job."""
+    begin = time.process_time()
+    values = error = None
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), stopped_after(limit):
             warnings.simplefilter("ignore")  # runs that stall or degenerate count as they are
             values = rounded(job.measure(**job.settings))
-    except Exception as error:  # told, and the others go on
-        return job.name, None, time.perf_counter() - begin, error
-    return job.name, values, time.perf_counter() - begin, None
+    except (Exception, Stopped) as caught:  # told, and the others go on
+        error = caught
+    return job.name, values, time.process_time() - begin, error
+
+
+@contextmanager
+def stopped_after(limit):
+    """Raise `Stopped` after so many seconds of the processor; never if the limit is zero."""
+
+    def stop(*_):
+        raise Stopped
+
+    if not limit:
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def spoken(seconds):

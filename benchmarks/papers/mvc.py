@@ -1,11 +1,9 @@
 """Figures 4 to 6 and tables 2 to 5 of the maximum volume clustering paper."""
 
 import time
-import tomllib
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +24,7 @@ from benchmarks.papers.harness import (
     Claim,
     Job,
     Table,
+    published_in,
     standard_error,
     value_cell,
 )
@@ -42,14 +41,7 @@ from separatrix.similarity.quadratic_forms import Spectrum
 from separatrix.solvers.responses import cut_signs
 from separatrix.solvers.volume_sqp import run_sqp
 
-NAME = "mvc"
-TITLE = "Maximum volume clustering"
-CITATION = (
-    'G. Niu, B. Dai, L. Shang, M. Sugiyama, "Maximum volume clustering: a new discriminative '
-    'clustering approach", Journal of Machine Learning Research 14, 2013.'
-)
-PROTOCOL = 1
-PUBLISHED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PUBLISHED = published_in(__file__)
 
 # --- settings of the columns --------------------------------------------------------------------
 
@@ -891,6 +883,4 @@ def mutual(scale):
     )
 
 
-def tables(scale):
-    makers = (table2, table3, mutual, table4, table5, figure4, figure5, figure6, digits)
-    return [make(SCALES[scale]) for make in makers]
+MAKERS = (table2, table3, mutual, table4, table5, figure4, figure5, figure6, digits)

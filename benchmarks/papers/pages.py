@@ -1,6 +1,6 @@
 """Pages of a paper's tables, ours beside the published numbers, cell by cell."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from benchmarks.papers.harness import (
     OURS,
     PAPER,
     WITHIN,
+    distinct,
     published_value,
+    spoken,
     standard_error,
     verdict,
 )
@@ -26,6 +28,16 @@ LEGEND = (
     "grid than the protocol says; – not measured, or not printed in the paper."
 )
 NOT_YET = "not looked into yet"
+WHAT_COUNTS = (
+    "Cells of the paper's own methods that are within its spread or better, and their share of "
+    "those measured. Several readings of a row are one cell, and a cell counts for a column if "
+    "one reading reaches it. 'Either' takes the better of the paper's algorithm and ours cell by "
+    "cell: a choice in hindsight, which nobody has on data of their own."
+)
+NAMES_OF_COUNTS = [
+    "cells", "measured", "of these in full", PAPER, OURS, "either, in hindsight", DEFAULT,
+    "other methods",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,11 @@ class Entry:
     found: Any
     is_partial: bool
     verdict: str | None
+    missing: list  # jobs that it needs and that have no result
+
+    @property
+    def is_reached(self):
+        return self.verdict in (BETTER, WITHIN)
 
 
 def entries_of(table, results):
@@ -43,7 +60,10 @@ def entries_of(table, results):
     jobs = {job.name: job for job in table.jobs}
     for cell in table.cells:
         found, is_partial = read(cell.read, cell.needs, jobs, results, cell.aggregates)
-        yield Entry(cell, found, is_partial, verdict(table, cell.published, found))
+        needed = [jobs[name] for name in cell.needs if name in jobs]
+        missing = [job for job in needed if results.of(job)[0] is None]
+        judged = verdict(table, cell.published, found)
+        yield Entry(cell, found, is_partial, judged, missing)
 
 
 def read(function, needs, jobs, results, aggregates=False):
@@ -64,13 +84,15 @@ def page(paper, tables, results):
     entries = {table.name: list(entries_of(table, results)) for table in tables}
     records = list(results.records.values())
     lines = [
-        f"# {paper.TITLE}: published and ours",
+        f"# {paper.title}: published and ours",
         "",
-        f"{paper.CITATION} Written by `python -m benchmarks.papers {paper.NAME}`.",
+        f"{paper.citation} Written by `python -m benchmarks.papers {paper.name}`.",
         "",
         LEGEND,
         "",
         "## Counts",
+        "",
+        WHAT_COUNTS,
         "",
         *counts(tables, entries),
         "",
@@ -89,11 +111,11 @@ def section(paper, table, entries, results):
     shown = {entry.cell.variant for entry in entries}
     lines += [f"- {name}: {text}" for name, (_, text) in table.variants.items() if name in shown]
     lines += [""]
-    why = paper.PUBLISHED.get("why", {}).get(table.name, {})
+    why = paper.published.get("why", {}).get(table.name, {})
     for column in table.own:
         own = [entry for entry in entries if entry.cell.column == column]
         if own:
-            lines += [f"### {column}", "", *rows_of_method(table, own, why), ""]
+            lines += [f"### {column}", "", *rows_of_method(table, own, why, results), ""]
     others = [entry for entry in entries if entry.cell.column not in table.own]
     if others:
         lines += ["### Other methods", ""] if table.own else []
@@ -115,10 +137,11 @@ def compared(table):
     return text + "."
 
 
-def rows_of_method(table, entries, why):
+def rows_of_method(table, entries, why, results):
     """A Markdown table of one method: paper, our variants, and the reason where all miss."""
     variants = [name for name in table.variants if any(e.cell.variant == name for e in entries)]
-    judged = table.better is not None and any(entry.verdict for entry in entries)
+    published = any(entry.cell.published is not None for entry in entries)
+    judged = table.better is not None and published
     header = ["", "paper", *variants, *(["not reached because"] if judged else [])]
     lines = markdown_head(header)
     for row in dict.fromkeys(entry.cell.row for entry in entries):
@@ -127,7 +150,7 @@ def rows_of_method(table, entries, why):
         cells = [row, printed(published)]
         cells += [shown(table, of_row[name]) if name in of_row else "–" for name in variants]
         if judged:
-            cells.append(reason(table, row, list(of_row.values()), why))
+            cells.append(reason(table, row, entries, why, results))
         lines.append(markdown_row(cells))
     return lines
 
@@ -159,16 +182,37 @@ def rows_of_all(table, entries):
     return lines
 
 
-def reason(table, row, entries, why):
-    """Why no variant that counts reaches the cell; empty where one does, or none was measured."""
+def reason(table, row, entries, why, results):
+    """Why no variant that counts reaches the cell; empty where one does."""
     counted = [e for e in entries if table.variants[e.cell.variant][0] != DEFAULT]
-    if not any(e.verdict for e in counted) or any(e.verdict != MISSED for e in counted):
+    of_row = [e for e in counted if e.cell.row == row]
+    if any(e.is_reached or e.cell.published is None for e in of_row):
         return ""
+    if not any(e.verdict for e in of_row):
+        return why_not_measured(table, of_row, results)
+    place = table.readings.get(row, row)
+    for other in counted:
+        if other.is_reached and table.readings.get(other.cell.row, other.cell.row) == place:
+            return f"reached as '{other.cell.row}'"
     column = entries[0].cell.column
-    for key in (f"{row} / {column}", f"{row} / *", f"* / {column}"):
+    for key in (f"{row} / {column}", f"{place} / {column}", f"{row} / *", f"* / {column}"):
         if key in why:
             return why[key]
     return NOT_YET
+
+
+def why_not_measured(table, entries, results):
+    """What the cheapest variant of a row would take."""
+    costs = []
+    for entry in entries:
+        each = [results.expected_seconds(job, table.jobs) for job in distinct(entry.missing)]
+        stopped = any(results.stopped_after(job) for job in entry.missing)
+        if each and None not in each:
+            costs.append((sum(each), stopped))
+    if not costs:
+        return "not measured"
+    seconds, stopped = min(costs)
+    return f"not measured: {'more than' if stopped else 'about'} {spoken(seconds)} of one core"
 
 
 def claims(table, results):
@@ -190,68 +234,95 @@ def checked(table, results):
 
 def index(papers):
     """Markdown of the totals of all papers; `papers` has each with its tables and results."""
-    names = ["", "cells", "measured", "by either", PAPER, OURS, DEFAULT, "other methods"]
     lines = [
         "# The papers: published and ours",
         "",
-        "Cells of the papers' own methods that are within the paper's spread or better. Written "
-        "by `python -m benchmarks.papers`; each page has its tables cell by cell, with what was "
-        "chosen by the true classes, and the reasons for what is not reached.",
+        f"{WHAT_COUNTS} Written by `python -m benchmarks.papers`; each page has its tables cell "
+        "by cell, what was chosen by the true classes, and why the others are not reached.",
         "",
-        *markdown_head(names),
+        *totals(papers, lambda paper: f"[{paper.title}]({paper.name}.md)"),
     ]
+    names = [paper.name for paper, _, _ in papers]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```"]) + "\n"
+
+
+def totals(papers, name_of):
+    """A Markdown table of the counts of each paper and of all."""
+    lines, whole = markdown_head(["", *NAMES_OF_COUNTS]), Counts()
     for paper, tables, results in papers:
         counting = [table for table in tables if table.counts]
-        total = sum(counted(table, list(entries_of(table, results))) for table in counting)
-        lines.append(markdown_row([f"[{paper.TITLE}]({paper.NAME}.md)", *as_counts(total)]))
-    names = [paper.NAME for paper, _, _ in papers]
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```"]) + "\n"
+        found = sum((counted(table, entries_of(table, results)) for table in counting), Counts())
+        whole += found
+        lines.append(markdown_row([name_of(paper), *found.shown()]))
+    return [*lines, markdown_row(["all", *whole.shown()])]
 
 
 # --- counts -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Counts:
+    """Published cells of a paper's own methods, and how many are reached by whom."""
+
+    cells: int = 0
+    measured: int = 0
+    whole: int = 0  # measured with the settings of the protocol
+    paper: int = 0
+    ours: int = 0
+    either: int = 0
+    default: int = 0
+    others: int = 0  # cells of other methods that are reached
+    of_others: int = 0  # and that are measured
+
+    def __add__(self, other):
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def shown(self):
+        reached = [self.with_share(count) for count in (self.paper, self.ours, self.either)]
+        others = f"{self.others} of {self.of_others}"
+        return [self.cells, self.measured, self.whole, *reached, self.default, others]
+
+    def with_share(self, count):
+        return f"{count} ({count / self.measured:.0%})" if self.measured else "0"
+
+
 def counts(tables, entries):
     """How many cells of the paper's own methods are reached, by whom."""
-    lines = markdown_head(
-        ["", "cells", "measured", "by either", PAPER, OURS, DEFAULT, "other methods"]
-    )
-    total = np.zeros(8, dtype=int)
+    lines, total = markdown_head(["", *NAMES_OF_COUNTS]), Counts()
     for table in tables:
-        numbers = counted(table, entries[table.name])
-        if not numbers[0] and not numbers[7]:
+        found = counted(table, entries[table.name])
+        if not found.cells and not found.of_others:
             continue
-        total += numbers if table.counts else 0
+        total += found if table.counts else Counts()
         label = table.title.split(":")[0] + ("" if table.counts else ", not in the total")
-        lines.append(markdown_row([label, *as_counts(numbers)]))
-    return [*lines, markdown_row(["all", *as_counts(total)])]
-
-
-def as_counts(numbers):
-    cells, measured, either, paper, ours, default, others, of_others = numbers
-    share = f" ({either / measured:.0%})" if measured else ""
-    return [cells, measured, f"{either}{share}", paper, ours, default, f"{others} of {of_others}"]
+        lines.append(markdown_row([label, *found.shown()]))
+    return [*lines, markdown_row(["all", *total.shown()])]
 
 
 def counted(table, entries):
-    """Published cells of own methods; those measured; reached by either, each role; of others."""
+    """Counts of a table; readings of the same row of the paper are one cell."""
     places: dict[tuple, list] = {}
     for entry in entries:
         if entry.cell.published is not None and table.better is not None:
-            places.setdefault((entry.cell.row, entry.cell.column), []).append(entry)
-    reached = np.zeros(8, dtype=int)
+            row = table.readings.get(entry.cell.row, entry.cell.row)
+            places.setdefault((row, entry.cell.column), []).append(entry)
+    total = Counts()
     for (_, column), of_place in places.items():
-        good = {
-            table.variants[e.cell.variant][0] for e in of_place if e.verdict in (BETTER, WITHIN)
-        }
-        is_measured = any(e.verdict for e in of_place)
-        if column not in table.own:
-            reached[6:] += [bool(good), is_measured]
-            continue
-        reached[:2] += [1, is_measured]
-        reached[2] += bool(good - {DEFAULT})
-        reached[3:6] += [PAPER in good, OURS in good, DEFAULT in good]
-    return reached
+        good = {table.variants[e.cell.variant][0] for e in of_place if e.is_reached}
+        measured = [e for e in of_place if e.verdict]
+        if column in table.own:
+            total += Counts(
+                cells=1,
+                measured=bool(measured),
+                whole=bool(measured) and not any(e.is_partial for e in measured),
+                paper=PAPER in good,
+                ours=OURS in good,
+                either=bool(good - {DEFAULT}),
+                default=DEFAULT in good,
+            )
+        else:
+            total += Counts(others=bool(good), of_others=bool(measured))
+    return total
 
 
 def said_of_figures(tables, results):

@@ -1,9 +1,10 @@
 """Tables of the papers: verdicts, runs taken up after a kill, pages, and a run of each paper."""
 
 import math
+import signal
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -156,6 +157,43 @@ def test_a_failure_is_told_and_the_others_go_on(harness, tmp_path):
     assert "[3/3]" in told
 
 
+def endless():
+    while True:
+        try:
+            sum(range(1000))
+        except Exception:  # a measurement that goes on whatever happens
+            continue
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="no such signal on this system")
+def test_what_takes_too_long_is_stopped_and_tried_again_only_with_more_time(harness, tmp_path):
+    said, path = [], tmp_path / "paper.jsonl"
+    jobs = [harness.Job("endless", endless, {}), *squares(harness, tmp_path / "log", [2.0])]
+    results = harness.Results(path, 1)
+    assert harness.run(jobs, results, 1, say=said.append, limit=0.05) == []
+    assert [results.has(job) for job in jobs] == [False, True]
+    assert "endless: stopped after 0 s" in "\n".join(said)
+    results = harness.Results(path, 1)
+    assert results.of(jobs[0]) == (None, False)
+    assert results.stopped_after(jobs[0]) == 0.05
+    assert results.expected_seconds(jobs[0], jobs) == 0.05
+    for limit, tried in ((0.05, 0), (0.1, 1)):
+        said.clear()
+        harness.run(jobs, results, 1, say=said.append, limit=limit)
+        assert len(said) == 1 + tried
+    assert results.stopped_after(jobs[0]) == 0.1
+
+
+def test_cheap_measurements_come_first(harness, tmp_path):
+    log = tmp_path / "log"
+    costs = {1.0: 5, 2.0: 1, 3.0: 3}
+    jobs = [
+        replace(job, cost=costs[job.settings["value"]]) for job in squares(harness, log, costs)
+    ]
+    harness.run(jobs, harness.Results(tmp_path / "paper.jsonl", 1), 1, say=str)
+    assert log.read_text().split() == ["2.0", "3.0", "1.0"]
+
+
 def test_values_survive_the_file(harness):
     given = {"a": np.float64(1 / 3), "b": np.arange(2), "c": [np.True_, "word"], "d": (0.5, None)}
     expected = {"a": 0.333333, "b": [0, 1], "c": [1, "word"], "d": [0.5, None]}
@@ -183,12 +221,33 @@ def test_page_has_marks_counts_and_reasons(harness, pages, tmp_path):
     results = harness.Results(tmp_path / "paper.jsonl", 1)
     harness.run(jobs, results, 1, say=str)
     why = {"t": {"b / method": "The data are others."}}
-    paper = SimpleNamespace(NAME="p", TITLE="Paper", CITATION="By us.", PUBLISHED={"why": why})
+    paper = harness.Paper("p", "Paper", "By us.", 1, {"why": why})
     lines = pages.page(paper, [table], results).splitlines()
     assert "| a | 5 | 5.00 ✓ | 1.00 ★ | 9.00 ✗ |  |" in lines
     assert "| b | 5 | – | 7.00 ✗ | – | The data are others. |" in lines
-    assert "| all | 2 | 2 | 1 (50%) | 1 | 1 | 0 | 0 of 0 |" in lines
+    assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 1 (50%) | 0 | 0 of 0 |" in lines
     assert "- ✗ All are small. Here: 7.0." in lines
+
+
+def test_readings_of_a_row_are_one_cell(harness, pages, tmp_path):
+    found = {"a, ours": 9.0, "a again, ours": 5.0, "b, ours": 9.0, "b again, ours": 9.0}
+    jobs = [harness.Job(name, told, {"values": value}) for name, value in found.items()]
+    unknown = harness.Job("c, ours", told, {"values": 1.0}, cost=7)
+    cells = [
+        harness.value_cell(job.name.split(", ")[0], "method", "ours", job, "value", 5.0)
+        for job in [*jobs, unknown]
+    ]
+    again = {"a again": "a", "b again": "b"}
+    table = table_of(harness, [*jobs, unknown], cells, tolerance=0.1, readings=again)
+    results = harness.Results(tmp_path / "paper.jsonl", 1)
+    for job in jobs:
+        results.add(job, told(**job.settings), 30.0)
+    paper = harness.Paper("p", "Paper", "By us.", 1, {"why": {"t": {"b / method": "Other data."}}})
+    lines = pages.page(paper, [table], results).splitlines()
+    assert "| all | 3 | 2 | 2 | 0 (0%) | 1 (50%) | 1 (50%) | 0 | 0 of 0 |" in lines
+    assert "| a | 5 | 9.00 ✗ | reached as 'a again' |" in lines
+    assert "| b again | 5 | 9.00 ✗ | Other data. |" in lines
+    assert "| c | 5 | – | not measured: about 4 min of one core |" in lines
 
 
 def at_most(values, most):
@@ -201,8 +260,7 @@ def at_most(values, most):
 @pytest.mark.parametrize("scale", ["full", "quick", "smoke"])
 @pytest.mark.parametrize("paper", PAPERS)
 def test_tables_are_complete(paper, scale, harness):
-    module = import_module(f"benchmarks.papers.{paper}")
-    tables = module.tables(scale)
+    tables = harness.Paper.of(paper).tables(scale)
     assert len({table.name for table in tables}) == len(tables)
     for table in tables:
         assert {role for role, _ in table.variants.values()} <= set(harness.ROLES)
@@ -218,11 +276,11 @@ def test_tables_are_complete(paper, scale, harness):
             assert job.key(1) != job.key(2)  # its settings are JSON
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_reasons_belong_to_cells(paper):
-    module = import_module(f"benchmarks.papers.{paper}")
-    tables = {table.name: table for table in module.tables("full")}
-    for name, reasons in module.PUBLISHED.get("why", {}).items():
+@pytest.mark.parametrize("name", PAPERS)
+def test_reasons_belong_to_cells(name, harness):
+    paper = harness.Paper.of(name)
+    tables = {table.name: table for table in paper.tables("full")}
+    for name, reasons in paper.published.get("why", {}).items():
         rows = {cell.row for cell in tables[name].cells} | {"*"}
         for place in reasons:
             row, column = place.split(" / ")
@@ -230,23 +288,23 @@ def test_reasons_belong_to_cells(paper):
             assert column in {*tables[name].own, "*"}
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_paper_runs(paper, tmp_path, harness, pages, capsys):
+@pytest.mark.parametrize("name", PAPERS)
+def test_paper_runs(name, tmp_path, harness, pages, capsys):
+    paper = harness.Paper.of(name)
     command = import_module("benchmarks.papers.__main__")
     options = "--smoke", "--jobs", "1", "--results", str(tmp_path), "--pages", str(tmp_path)
-    assert command.main([paper, *options]) == 0
-    module = import_module(f"benchmarks.papers.{paper}")
-    results = harness.Results(tmp_path / f"{paper}.jsonl", module.PROTOCOL)
-    page = (tmp_path / f"{paper}.md").read_text(encoding="utf-8")
-    for table in module.tables("smoke"):
+    assert command.main([name, *options]) == 0
+    results = harness.Results(tmp_path / f"{name}.jsonl", paper.protocol)
+    page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    for table in paper.tables("smoke"):
         assert f"## {table.title}" in page
         names = {job.name for job in table.jobs}
         for entry in pages.entries_of(table, results):
             assert entry.found is not None or not set(entry.cell.needs) <= names
-    assert f"[{module.TITLE}]({paper}.md)" in (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert f"[{paper.title}]({name}.md)" in (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "left" in capsys.readouterr().out
-    assert command.main([paper, *options]) == 0  # nothing is left to be measured
-    n_jobs = len(harness.distinct(j for table in module.tables("smoke") for j in table.jobs))
+    assert command.main([name, *options]) == 0  # nothing is left to be measured
+    n_jobs = len(harness.distinct(j for table in paper.tables("smoke") for j in table.jobs))
     assert f"{n_jobs} of {n_jobs} measurements are there already" in capsys.readouterr().out
 
 
@@ -254,17 +312,18 @@ def test_paper_runs(paper, tmp_path, harness, pages, capsys):
 def test_pages_are_those_of_the_results(name, harness, pages):
     """If this fails: python -m benchmarks.papers --pages-only"""
     command = import_module("benchmarks.papers.__main__")
-    paper = import_module(f"benchmarks.papers.{name}")
-    results = harness.Results(command.RESULTS / f"{name}.jsonl", paper.PROTOCOL)
+    paper = harness.Paper.of(name)
+    results = harness.Results(command.RESULTS / f"{name}.jsonl", paper.protocol)
     written = (command.PAGES / f"{name}.md").read_text(encoding="utf-8")
     assert written == pages.page(paper, paper.tables("full"), results)
+    assert pages.NOT_YET not in written  # each cell that is not reached has its reason
 
 
 def test_only_what_is_named_is_measured(tmp_path, harness):
     command = import_module("benchmarks.papers.__main__")
     options = "--smoke", "--jobs", "1", "--results", str(tmp_path), "--pages", str(tmp_path)
     assert command.main(["mspc", "table2", *options, "--only", "k-means / breast"]) == 0
-    protocol = import_module("benchmarks.papers.mspc").PROTOCOL
+    protocol = harness.Paper.of("mspc").protocol
     results = harness.Results(tmp_path / "mspc.jsonl", protocol)
     assert [record["job"] for record in results.records.values()] == ["k-means / breast"]
 

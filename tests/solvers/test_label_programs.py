@@ -102,6 +102,15 @@ def test_labels_are_the_best_of_all_roundings():
     assert value == pytest.approx(min(values), rel=1e-5)
 
 
+def test_without_further_roundings_the_first_eigenvector_decides():
+    K = oracle.kernel(20, "laplacian")
+    M = relax_semidefinite_margin(K, C=1.0, balance=0.3).M
+    first = np.linalg.eigh(M)[1][:, -1]
+    rng = np.random.RandomState(0)
+    response = best_labelling(M, K, C=1.0, signs_of=np.sign, n_draws=0, rng=rng)
+    assert abs(np.sign(response) @ np.sign(first)) == len(K)
+
+
 # --- triangles ----------------------------------------------------------------------------------
 
 

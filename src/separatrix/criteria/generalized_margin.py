@@ -52,7 +52,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     n_roundings : int, default=10
         Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
         into the second in equal steps, and as many are random. The labels whose machine has the
-        least objective are kept.
+        least objective are kept. Zero leaves the one by the first eigenvector, as in the papers.
     max_steps : int, default=100
         Most steps of the solver.
     gap_tol : float, default=1e-6

@@ -15,11 +15,11 @@ from separatrix.estimators.base import GraphClustering, similarities_of
 from separatrix.estimators.parameters import (
     BALANCE,
     CERTIFIED,
-    COUNT,
     GRAPH,
     N_CLUSTERS,
     OUTLIERS,
     POSITIVE,
+    ROUNDINGS,
     WARM_START,
 )
 from separatrix.labels.sizes import balanced_threshold
@@ -96,7 +96,7 @@ class HardMaximumVolumeClustering(GraphClustering):
     n_roundings : int, default=10
         Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
         into the second in equal steps, and as many are random. The labels whose machine has the
-        least objective are kept.
+        least objective are kept. Zero leaves the one by the first eigenvector, as in the papers.
     max_steps : int, default=100
         Most steps of the solver.
     gap_tol : float, default=1e-6
@@ -208,7 +208,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         "max_response": POSITIVE,
         "triangles": ["boolean"],
         "multiway": [StrOptions({"auto", "bisection"})],
-        "n_roundings": COUNT,
+        **ROUNDINGS,
         **OUTLIERS,
         **WARM_START,
     }

@@ -42,6 +42,7 @@ SCALED_C = {"C": [StrOptions({"scale"}), *POSITIVE]}
 SAMPLED_SEARCH = {"max_samples": [Interval(Integral, 2, None, closed="left")], **N_COMPONENTS}
 GAP_TOL = {"gap_tol": [Interval(Real, 0, 1, closed="left")]}
 CERTIFIED = {"max_steps": COUNT, **GAP_TOL}
+ROUNDINGS = {"n_roundings": [Interval(Integral, 0, None, closed="left")]}
 GRAPH = {
     "affinity": [StrOptions({"local", "rbf", "cosine", "precomputed"})],
     "graph": [StrOptions({"union", "mutual", "full"})],

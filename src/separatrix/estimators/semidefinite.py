@@ -12,7 +12,7 @@ from separatrix.data.gate import check_samples
 from separatrix.data.places import order_of_places
 from separatrix.data.rows import map_rows
 from separatrix.estimators.base import BoundaryClustering, fit_without_weights
-from separatrix.estimators.parameters import CERTIFIED, COUNT, KERNEL, N_CLUSTERS, POSITIVE
+from separatrix.estimators.parameters import CERTIFIED, KERNEL, N_CLUSTERS, POSITIVE, ROUNDINGS
 from separatrix.models.boundaries import Boundaries, pairwise_code
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.kernels import (
@@ -46,7 +46,7 @@ class SemidefiniteClustering(BoundaryClustering):
         **CERTIFIED,
         "C": POSITIVE,
         "multiway": [StrOptions({"auto", "bisection"})],
-        "n_roundings": COUNT,
+        **ROUNDINGS,
     }
 
     fit = fit_without_weights  # type: ignore[assignment]
