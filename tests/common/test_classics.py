@@ -111,7 +111,7 @@ def test_constant_samples_are_told(estimator):
 
 
 @every_classic
-@pytest.mark.parametrize("scale", [1e-100, 1e-6, 1e6, 1e100])
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_units_do_not_matter(estimator, scale):
     """All of them measure in units of their own, so a unit for all features changes nothing."""
     X, _ = make_blobs(60, 3, centers=3, random_state=0)
@@ -146,7 +146,7 @@ def test_weights_are_repetitions(model, iris):
 
 
 @every_kmeans
-@pytest.mark.parametrize("chunks", [(200,), (100, 100), (13, 187)])
+@pytest.mark.parametrize("chunks", [(200,), (13, 187)])
 def test_dask_arrays_give_the_same(estimator, chunks):
     X, _ = make_blobs(200, 4, centers=3, cluster_std=3.0, random_state=2)
     local = estimator(3).fit(X)

@@ -94,6 +94,7 @@ def ran(customers):
 
 # CONTRIBUTING.md shows parts of files, which tests/common/test_extending.py runs.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # at the import of shap
 @pytest.mark.parametrize(
     ("page", "blocks"), texts(CODE, [page for page in PAGES if page.name != "CONTRIBUTING.md"])
 )

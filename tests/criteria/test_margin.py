@@ -107,16 +107,12 @@ def start_on(name):
 @pytest.mark.parametrize(
     ("name", "C", "n_path"),
     [
-        ("38", 10.0, 1),
         ("38", 10.0, 5),
         ("38", 500.0, 1),
-        ("38", 500.0, 5),
-        ("17", 10.0, 5),
         ("17", 500.0, 1),
         ("89", 10.0, 1),
         ("89", 500.0, 5),
         ("wine", 10.0, 1),
-        ("wine", 10.0, 5),
         ("wine", 500.0, 5),
     ],
 )
@@ -135,7 +131,7 @@ def test_labels_equal_those_of_a_loop_around_svr(name, C, n_path):
 
 @pytest.mark.parametrize("n_path", [1, 5])
 @pytest.mark.parametrize("C", [10.0, 500.0])
-@pytest.mark.parametrize("name", ["38", "wine", "iris", "cancer"])
+@pytest.mark.parametrize("name", ["38", "wine", "cancer"])
 def test_labels_equal_those_of_a_loop_around_least_squares(name, C, n_path):
     X, start = dataset(name), start_on(name)
     path = np.geomspace(1e-4 * C, C, n_path) if n_path > 1 else [C]
@@ -208,7 +204,7 @@ def test_the_objective_is_that_of_the_labels():
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_predictions_are_the_labels_and_the_balance_holds(loss, route):
-    for seed in range(3):
+    for seed in range(2):
         X = groups(seed, n=60 + seed, spread=2.0)
         for balance in (0.02, 0.3):
             model = MaximumMarginClustering(
@@ -222,8 +218,7 @@ def test_predictions_are_the_labels_and_the_balance_holds(loss, route):
             assert (model.labels_ == 0).sum() >= (model.labels_ == 1).sum()
 
 
-@pytest.mark.parametrize("multiway", ["one-vs-rest", "bisection"])
-@pytest.mark.parametrize("n_clusters", [3, 4])
+@pytest.mark.parametrize(("n_clusters", "multiway"), [(4, "one-vs-rest"), (3, "bisection")])
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_more_clusters_are_in_balance(loss, route, n_clusters, multiway):
@@ -490,10 +485,14 @@ def test_every_kernel_in_every_form(kernel, low_rank):
     model, _ = fit_quietly(model, X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert excess(model.labels_, 0.1) <= 1e-12
-    precomputed = MaximumMarginClustering(kernel="precomputed", low_rank=low_rank, C=1.0)
-    K = rbf_kernel(X, gamma=0.1)
-    precomputed, _ = fit_quietly(precomputed, K)
-    np.testing.assert_array_equal(precomputed.predict(K), precomputed.labels_)
+
+
+@pytest.mark.parametrize("low_rank", ["auto", "none", "cholesky", "nystroem"])
+def test_a_precomputed_kernel_in_every_form(low_rank):
+    K = rbf_kernel(np.abs(groups(14)), gamma=0.1)
+    model = MaximumMarginClustering(kernel="precomputed", low_rank=low_rank, C=1.0)
+    model, _ = fit_quietly(model, K)
+    np.testing.assert_array_equal(model.predict(K), model.labels_)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -530,7 +529,7 @@ def test_the_best_of_the_restarts_is_kept():
     assert many.objective_ == pytest.approx(min(each), rel=1e-9)
 
 
-@pytest.mark.parametrize(("n_clusters", "weighted"), [(2, False), (2, True), (3, False)])
+@pytest.mark.parametrize(("n_clusters", "weighted"), [(2, True), (3, False)])
 @pytest.mark.parametrize("route", ["features", "linear low rank", "low rank"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_labels_from_a_sample_are_near_those_of_all(
@@ -670,7 +669,7 @@ def test_history_belongs_to_the_iterations():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_objective_of_labels_and_boundaries(loss, n_clusters, kernel, weighted):
     """As the paper writes it, in plain NumPy."""
-    for seed in range(3):
+    for seed in range(2):
         X = groups(seed, spread=2.0, n_groups=n_clusters)
         weight = np.random.default_rng(seed).integers(1, 4, size=len(X)) if weighted else None
         model = MaximumMarginClustering(
@@ -696,7 +695,7 @@ def test_the_objective_of_labels_and_boundaries(loss, n_clusters, kernel, weight
 
 
 def test_a_converged_fit_is_a_fixed_point():
-    for seed, loss in itertools.product(range(4), LOSSES):
+    for seed, loss in itertools.product(range(3), LOSSES):
         X = groups(seed, spread=2.0)
         params = {"loss": loss, "C": 1.0, "C_path": 1, "tol": 0}
         model, message = fit_quietly(MaximumMarginClustering(**params), X)
@@ -889,7 +888,7 @@ def test_two_and_three_samples(loss, route):
         np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e4, 1e8])
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_units_do_not_matter_for_a_width_by_distances(loss, scale):
     X = groups(22)

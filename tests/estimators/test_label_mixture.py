@@ -116,10 +116,11 @@ def test_labels_sizes_bounds_and_predictions(criterion, n_clusters):
 def test_far_groups_are_found_in_any_order_and_form(criterion, n_clusters, readout):
     X, truth = corners(n_clusters, n=24)
     model = criterion(n_clusters, readout=readout, max_rounds=2)
-    for samples in (X, 1e6 + X, 1e-6 * X, X.astype(np.float32), sparse.csr_array(X)):
+    for samples in (1e6 + X, 1e-6 * X, sparse.csr_array(X)):
         assert adjusted_rand_score(truth, clone(model).fit(samples).labels_) == 1.0
     order = np.random.default_rng(1).permutation(len(X))
-    assert adjusted_rand_score(truth[order], clone(model).fit(X[order]).labels_) == 1.0
+    singles = X[order].astype(np.float32)
+    assert adjusted_rand_score(truth[order], clone(model).fit(singles).labels_) == 1.0
 
 
 @BOTH
@@ -243,7 +244,7 @@ def test_a_callback_stops_the_rounds(criterion):
 # The order of the rows
 
 
-def in_any_order(model, X, n_orders=3, **given):
+def in_any_order(model, X, n_orders=2, **given):
     """Labels of the samples from fits on them in several orders, in their own order."""
     for seed in range(n_orders):
         order = np.random.default_rng(seed).permutation(X.shape[0])

@@ -1,0 +1,83 @@
+"""No measured figure of README or docs is typed by hand: each is that of a benchmark's JSON."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILL = runpy.run_path(str(ROOT / "docs" / "fill_figures.py"))
+PAGES = [pytest.param(page, id=str(page.relative_to(ROOT))) for page in FILL["pages"]()]
+
+# Times, memory, shares, ratios, and scores to two digits.
+MEASURED = re.compile(
+    r"""[\d.]*\d\s?(?:(?:ms|s|seconds?|minutes?|hours?|[kMG]i?B|times)\b|%)
+      | (?<![\d,])\d?\.\d\d+""",
+    re.VERBOSE,
+)
+# Numbers of that form that are no measurements: settings of the code, of papers, and theory.
+NOT_MEASURED = {
+    "README.md": ["3.11"],
+    "docs/explaining.md": ["5 %"],
+    "docs/links.md": ["70 %"],
+    "docs/margin.md": ["0.03", "0.15"],
+    "docs/relaxations.md": ["0.001"],
+    "docs/report.md": ["0.05", "0.58"],
+    "docs/selection.md": ["0.01", "0.045", "0.05", "0.75"],
+    "docs/separation.md": ["0.49", "0.58", "0.64"],  # tests/common/test_guide.py computes them
+    "docs/tables.md": ["64 %"],
+    "docs/volume.md": ["0.01"],
+}
+# They tell what was measured when something was decided or changed, and are not kept up to date.
+RECORDS = "docs/design/", "docs/changelog.md"
+
+
+def prose(page):
+    """A page without code, what commands print, mathematics, and what stands between marks."""
+    text = page.read_text(encoding="utf-8")
+    text = FILL["TABLE"].sub("", FILL["FIGURE"].sub("", text))
+    text = re.sub(r"^(```|:::).*?^\1", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)", "", text)
+
+
+@pytest.mark.skipif(not FILL["RESULTS"].exists(), reason="the source distribution has no results")
+@pytest.mark.parametrize("page", PAGES)
+def test_figures_are_those_of_the_results(page):
+    """If this fails: python docs/fill_figures.py"""
+    text = page.read_text(encoding="utf-8")
+    assert FILL["filled"](text) == text
+    # at the beginning of a line, Markdown takes a comment for the end of the paragraph
+    assert not re.search("^ *<!-- figure", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_measured_figures_stand_between_marks(page):
+    name = page.relative_to(ROOT).as_posix()
+    if not name.startswith(RECORDS):
+        assert sorted(set(MEASURED.findall(prose(page)))) == NOT_MEASURED.get(name, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("takes 2.1 s and 30 MB", ["2.1 s", "30 MB"]),
+        ("an index of .911, before 0.80", [".911", "0.80"]),
+        ("right on 55 % of them, 3 times as fast", ["55 %", "3 times"]),
+        ("beyond 20,000 samples of 50 features, 2 clusters in 3 steps", []),
+    ],
+)
+def test_measured_figures_are_told_from_other_numbers(text, found):
+    assert MEASURED.findall(text) == found
+
+
+def test_figures_between_marks_are_written_anew(monkeypatch):
+    results = {"some/file": {"a": {"b": 3.14159, "c": 2.0}}}
+    monkeypatch.setitem(FILL["filled"].__globals__, "results", results.__getitem__)
+    monkeypatch.setitem(FILL["TABLES"], "twice", lambda words: f"{words} {words}\n")
+    text = "<!-- figure: some/file a b over some/file a c | .1f -->9<!-- /figure --> times\n"
+    text += "<!-- table: twice x -->\nold\n<!-- /table -->"
+    new = text.replace(">9<", ">1.6<").replace("\nold\n", "\n\nx x\n\n")
+    assert FILL["filled"](text) == new
+    assert FILL["filled"](new) == new
