@@ -179,9 +179,8 @@ def measure(part, n_nulls):
 
 def numbers_of(part, n_nulls):
     """Numbers of half of the tables."""
-    return range(
-        0 if part == "development" else FRESH, FRESH * (part != "development") + n_nulls, 2
-    )
+    first = 0 if part == "development" else FRESH
+    return range(first, first + n_nulls, 2)
 
 
 # --- reading ------------------------------------------------------------------------------------

@@ -89,6 +89,16 @@ def test_levels_are_spread_out_in_their_order():
         assert after.std() == pytest.approx(before.std(), rel=0.05)
 
 
+def test_levels_are_spread_anew_and_other_columns_stay():
+    X = np.column_stack([np.random.RandomState(0).normal(size=60), np.arange(60) % 2])
+    tables = NullTables.of(X, np.random.RandomState(0))
+    one, other = (tables.spread(X, np.random.RandomState(seed)) for seed in (1, 2))
+    np.testing.assert_allclose(one[:, 0], tables.samples[:, 0])
+    assert not np.allclose(one[:, 1], other[:, 1])
+    for levels in (one[:, 1], other[:, 1]):
+        assert levels[::2].max() < levels[1::2].min()
+
+
 def test_normal_scores_are_quantiles_whatever_the_ties():
     scores = normal_scores(np.array([[2.0], [1.0], [1.0], [3.0]]), RNG(0))[:, 0]
     assert np.sort(scores) == pytest.approx(-np.sort(scores)[::-1])

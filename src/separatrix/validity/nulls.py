@@ -202,6 +202,11 @@ class NullTables:
             one_hot_categories(X) if frame.axes is None else [],
         )
 
+    def spread(self, X, rng):
+        """Samples, given as they were at first, with their columns of levels spread out anew."""
+        unit, frame = self.frames
+        return frame(without_levels(unit(X), rng))
+
     def in_units(self, table):
         """A table as `draw` gives it, in the units of the samples as they were given."""
         for frame in reversed(self.frames):

@@ -47,6 +47,8 @@ N_DRAWN_SAMPLES = 16_000
 NUMBERS = (2, 3)
 # Samples below which nothing can be told.
 MIN_SAMPLES = 10
+# How often the samples are looked at: starts of k-means and the spreading of levels are random.
+N_LOOKS = 4
 # What is measured of a clustering, with what it means.
 STATISTICS = {
     "valley": "density falls between neighbouring clusters",
@@ -311,7 +313,8 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
         return Structure(0.0, np.array([]), 1.0, level=level)
     rounds = [n_draws] if n_draws else [FIRST_DRAWS, np.clip(N_DRAWN_SAMPLES // len(X), *N_DRAWS)]
     tables = NullTables.of(X, rng)
-    found = most_evidence(tables.samples, of_samples, tables, rng)
+    looks = [most_evidence(tables.spread(X, rng), of_samples, tables, rng) for _ in range(N_LOOKS)]
+    found = np.mean(looks, axis=0)
     seeds = rng.randint(2**31 - 1, size=(len(KINDS), rounds[-1]))
     without: dict[str, list] = {kind: [] for kind in KINDS}
     for n_asked in rounds:
