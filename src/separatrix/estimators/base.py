@@ -4,6 +4,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from contextlib import contextmanager
 from functools import partial
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,6 +148,7 @@ class BaseClustering(
     """
 
     labels_: Array
+    outlier_scores_: Array
     objective_: float
     history_: list[float]
     n_iter_: int
@@ -313,6 +315,11 @@ class BaseClustering(
         if is_dask(state.get("labels_")):
             state = {**state, "labels_": state["labels_"].compute()}
         return state
+
+    def __setstate__(self, state):
+        """What was saved; parameters that are newer than the model have their defaults."""
+        newer = signature(type(self)).parameters.values()
+        super().__setstate__({one.name: one.default for one in newer} | state)
 
     def _clusters_known(self, X, sample_weight, links):
         """Rows that are a cluster each where nothing is to be solved, or None.
@@ -494,7 +501,9 @@ def fit_with_node_weights(
         The fitted estimator.
     """
     with kept_on_failure(self):
-        return _fit_nodes(self, X, sample_weight)
+        X, present, *of_nodes = _nodes(self, X, sample_weight)
+        self._fit(*of_nodes)
+        return _with_absent(self, X, present)
 
 
 @fit_context(prefer_skip_nested_validation=True)
@@ -533,11 +542,18 @@ def fit_with_node_weights_and_links(
         The fitted estimator.
     """
     with kept_on_failure(self):
-        return _fit_nodes(self, X, sample_weight, must_link, cannot_link, known_labels)
+        X, present, *of_nodes = _nodes(
+            self, X, sample_weight, must_link, cannot_link, known_labels
+        )
+        self._fit(*of_nodes)
+        return _with_absent(self, X, present)
 
 
-def _fit_nodes(estimator, X, sample_weight, *given):
-    """Fit a graph whose nodes are the samples of positive weight, with links that are given."""
+def _nodes(estimator, X, sample_weight, *given):
+    """Validated samples; which of them are nodes of the graph; and these, to be fitted.
+
+    Samples of weight zero are no nodes. Where all are, there are no indices but None.
+    """
     X = estimator._validate_X(X, reset=True)
     weight = check_weights(X, sample_weight)
     parameter = precomputed_parameter(estimator)
@@ -548,7 +564,7 @@ def _fit_nodes(estimator, X, sample_weight, *given):
         )
     links = _links(estimator, X, *given)
     if weight is None or weight.all():
-        return estimator._fit(X, weight, links)
+        return X, None, X, weight, links
     present = np.flatnonzero(weight)
     if links is not None:
         absent = np.flatnonzero((weight == 0) & (links.groups >= 0))
@@ -559,9 +575,14 @@ def _fit_nodes(estimator, X, sample_weight, *given):
                 "a small weight."
             )
         links = links.restricted(present)
-    estimator._fit(X[present], weight[present], links)
-    complete_absent(estimator, X, present)
-    estimator.labels_ = marked(estimator, X, estimator.labels_)
+    return X, present, X[present], weight[present], links
+
+
+def _with_absent(estimator, X, present):
+    """The fitted estimator, with attributes of all samples."""
+    if present is not None:
+        complete_absent(estimator, X, present)
+        estimator.labels_ = marked(estimator, X, estimator.labels_)
     return estimator
 
 

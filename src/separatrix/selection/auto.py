@@ -215,6 +215,7 @@ class AutoClustering(
     """
 
     labels_: Array
+    outlier_scores_: Array
     structure_: Structure
     agreement_: float
     spacing_: float
