@@ -79,7 +79,18 @@ def run_outliers(module, monkeypatch, tmp_path):
 
 
 def run_probabilities(module, monkeypatch, tmp_path):
-    module.main(["digits"], ["KernelKMeans", "TreeCutClustering"], rows=300, jobs=1)
+    module.main(["digits"], ["KernelKMeans", "TreeCutClustering"], rows=300, draws=1, jobs=1)
+
+
+def run_peers(module, monkeypatch, tmp_path):
+    for name in ("own", "peers"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(module.read(name)), "utf-8")
+    shrink(module, monkeypatch, RESULTS=tmp_path, PAGE=tmp_path / "compared.md")
+    rows = [row for row in module.own_rows() if row.name == "KernelKMeans"]
+    shrink(module, monkeypatch, own_rows=lambda: rows)
+    kept = next(row for row in module.read("own")["rows"] if row["estimator"] == "KernelKMeans")
+    module.main(peers=False, own=True)
+    assert module.read("own")["rows"] == [kept]
 
 
 def run_selection(module, monkeypatch, tmp_path):
@@ -323,6 +334,7 @@ def run_traces(module, monkeypatch, tmp_path):
 RUNS = {
     "choices/known_labels.py": run_known_labels,
     "choices/outliers.py": run_outliers,
+    "choices/peers.py": run_peers,
     "choices/probabilities.py": run_probabilities,
     "choices/margin.py": run_margin,
     "choices/margin_distribution.py": run_margin_distribution,

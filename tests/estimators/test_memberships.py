@@ -196,3 +196,37 @@ def test_probabilities_of_equal_samples_that_labels_part():
     X, known = np.full((16, 1), 5.0), np.array([2, 0, -1, 0, 1] + [-1] * 11)
     model = KernelKMeans(3).fit(X, known_labels=known)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_calibrated_probabilities_are_likeliest_for_what_other_fits_find():
+    """Against a grid of temperatures, where fits of halves disagree on many samples."""
+    X = np.random.default_rng(0).uniform(size=(300, 2))
+    model = KernelKMeans(5, random_state=0).fit(X)
+    labels, before = model.predict(X), model.score(X)
+    assert model.calibrate(X) is model
+    one, other = np.array_split(np.random.RandomState(0).permutation(300), 2)
+    found = np.empty(300, dtype=int)
+    for half, rest in ((one, other), (other, one)):
+        refit = clone(model).fit(X[np.sort(rest)])
+        found[half] = separatrix.align_labels(labels, refit.predict(X))[half]
+    scores = cluster_columns(model.decision_function(X), 5)
+    grid = model._calibration.temperature * np.exp(np.linspace(-3, 3, 3001))
+    likelihoods = [log_softmax(scores / t, axis=1)[np.arange(300), found].mean() for t in grid]
+    assert abs(np.argmax(likelihoods) - 1500) < 10
+    share = np.mean(found == labels)
+    assert abs(model.score(X) - share) < abs(before - share)
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), labels)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_what_cannot_be_calibrated_is_refused_before_any_fit():
+    X = FLOWERS
+    with pytest.raises(ValueError, match="calibrate has no effect on Squared"):
+        separatrix.SquaredLossMutualInformationClustering(2).fit(X).calibrate(X)
+    with pytest.raises(ValueError, match="needs a feature matrix in memory"):
+        KernelKMeans(2, kernel="precomputed").fit(X @ X.T).calibrate(X @ X.T)
+    with pytest.raises(ValueError, match=r"n_samples=7 is less than 4 \* n_clusters=8"):
+        KernelKMeans(2).fit(X).calibrate(X[:7])
+    one = KernelKMeans(1).fit(X).calibrate(X)
+    np.testing.assert_array_equal(one.predict_proba(X), 1.0)

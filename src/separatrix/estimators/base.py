@@ -37,6 +37,7 @@ from separatrix.data.gate import FLOATS, check_samples, check_weights
 from separatrix.data.rows import beside, map_rows, rows_at
 from separatrix.estimators.memberships import (
     assigned,
+    calibrated,
     mean_probability,
     predicted_probabilities,
     temperature_of,
@@ -167,6 +168,7 @@ class BaseClustering(
 
     transform = transformed
     predict_proba = predicted_probabilities
+    calibrate = calibrated
     score = mean_probability
     assign = assigned
 

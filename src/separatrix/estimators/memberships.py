@@ -1,14 +1,25 @@
 """What every clusterer makes of its scores: features, probabilities, and a score of samples."""
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import is_dask, like, namespace_of
+from separatrix._sklearn import is_dask, is_lazy, like, namespace_of
 from separatrix._typing import Array, Samples
+from separatrix.data.rows import rows_beside
+from separatrix.labels.numbering import align_labels
 from separatrix.labels.sizes import size_bounds
-from separatrix.models.scores import in_memory, probabilities_of, score_features
+from separatrix.models.calibration import Calibration, likeliest_temperature
+from separatrix.models.scores import (
+    cluster_columns,
+    in_memory,
+    probabilities_of,
+    score_features,
+)
 
 
 def transformed(self: Any, X: Samples) -> Array:
@@ -36,8 +47,8 @@ def predicted_probabilities(self: Any, X: Samples) -> Array:
     A boundary learned from the clusters of one half of some training samples predicts those of
     the other half. The probabilities are the softmax of the scores over one temperature, at which
     these predictions are likeliest. So they say how sure the cluster of a sample is, given the
-    clusters; they do not say whether another fit would find the same ones. The first call takes
-    longer, since it finds the temperature.
+    clusters; they do not say whether another fit would find the same ones, unless `calibrate` has
+    asked other fits. The first call takes longer, since it finds the temperature.
 
     Parameters
     ----------
@@ -51,6 +62,65 @@ def predicted_probabilities(self: Any, X: Samples) -> Array:
     """
     scores = scores_for(self, X, "predict_proba")
     return columns_made(probabilities_of, scores, self._n_features_out, self._temperature)
+
+
+def calibrated(self: Any, X: Samples) -> Any:
+    """Let `predict_proba` say how sure it is that another fit gives a sample the same cluster.
+
+    The clusterer is fitted to either half of the samples, and its clusters of the other half, in
+    the place of those of a relearned boundary, are made likeliest by the temperature. That takes
+    about as long as one more fit. Clusters that other fits do not find again make all
+    probabilities low.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples of the same source: those of the fit, or others. Links, weights and known labels
+        are not taken into account.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+    """
+    check_is_fitted(self)
+    if type(self).predict_proba is not predicted_probabilities:
+        raise ValueError(
+            f"calibrate has no effect on {type(self).__name__}, whose probabilities are part of "
+            "its model; see separatrix.stability for how far other fits agree."
+        )
+    if self.__sklearn_tags__().input_tags.pairwise or is_lazy(X):
+        raise ValueError(
+            "calibrate fits halves of X, which needs a feature matrix in memory, and not "
+            "similarities, a kernel matrix, a dask array or blocks; pass some samples in memory."
+        )
+    scores = in_memory(scores_for(self, X, "calibrate"))
+    X = self._validate_X(X, reset=False)
+    n_samples, n_clusters = X.shape[0], self._n_features_out
+    if n_samples < 4 * self.n_clusters:
+        raise ValueError(
+            f"calibrate fits halves of X, but n_samples={n_samples} is less than 4 * n_clusters="
+            f"{4 * self.n_clusters}; pass more samples."
+        )
+    if n_clusters > 1:
+        columns = cluster_columns(scores, n_clusters)
+        found = labels_of_refits(self, X, columns.argmax(axis=1))
+        # a cluster that only the other fit has is the farthest
+        labels = np.where((found >= 0) & (found < n_clusters), found, columns.argmin(axis=1))
+        self._calibration = Calibration.at(likeliest_temperature(columns, labels))
+    return self
+
+
+def labels_of_refits(estimator, X, labels):
+    """Labels of either half of the samples by a fit of the other, numbered like given ones."""
+    halves = np.array_split(np.random.RandomState(0).permutation(X.shape[0]), 2)
+    found = np.empty_like(labels)
+    with warnings.catch_warnings():  # what a half lacks counts as disagreement
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for half, other in (halves, halves[::-1]):
+            refit = clone(estimator).fit(rows_beside(X, np.sort(other)))
+            found[half] = align_labels(labels, in_memory(refit.predict(X)))[half]
+    return found
 
 
 def mean_probability(self: Any, X: Samples, y: Any = None) -> float:

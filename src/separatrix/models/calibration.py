@@ -59,11 +59,18 @@ class Calibration:
         drawn = present[_drawn(len(present), most)]
         return cls(model, rows_beside(X, drawn), weight[drawn])
 
+    @classmethod
+    def at(cls, temperature):
+        """The calibration of a known temperature."""
+        made = cls(None, None, np.empty(0))
+        vars(made)["temperature"] = temperature
+        return made
+
     @cached_property
     def temperature(self):
         """What scores are divided by before their softmax."""
         # rules search neighbours, which load numba
-        from separatrix.models.extensions import best_rule, held_back_scores, likeliest_factor
+        from separatrix.models.extensions import best_rule, held_back_scores
 
         n_clusters = self.model.n_clusters
         if n_clusters == 1:
@@ -80,10 +87,7 @@ class Calibration:
         columns = np.zeros((len(weight), n_clusters))
         for half in halves:
             columns[half] = self._columns_as_new(rows_beside(X, half))
-        unit = float(np.median(leads(columns).max(axis=1))) or 1.0
-        behind = (columns - columns.max(axis=1, keepdims=True)) / unit
-        factor = likeliest_factor(np.maximum(behind, -FARTHEST), predicted, weight)
-        return max(unit / factor, float(np.finfo(np.float64).tiny))
+        return likeliest_temperature(columns, predicted, weight)
 
     def _distinct(self):
         """Distinct samples in an order of their own, so that repetition is weight."""
@@ -103,6 +107,16 @@ class Calibration:
     def __getstate__(self):
         """The temperature alone: a saved model holds no samples for it."""
         return {"temperature": self.temperature}
+
+
+def likeliest_temperature(columns, labels, weight=None):
+    """Temperature of scores, a column for each cluster, at which labels are likeliest."""
+    from separatrix.models.extensions import likeliest_factor
+
+    unit = float(np.median(leads(columns).max(axis=1))) or 1.0
+    behind = (columns - columns.max(axis=1, keepdims=True)) / unit
+    factor = likeliest_factor(np.maximum(behind, -FARTHEST), labels, weight)
+    return max(unit / factor, float(np.finfo(np.float64).tiny))
 
 
 def _drawn(n_samples, most):

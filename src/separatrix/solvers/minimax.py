@@ -611,6 +611,7 @@ def minimax_steps(problem, partition, code, starts=None):
     ]
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # such rows are left out
 @one_blas_thread
 def stacked_steps(problem, partition, code):
     """Minimax machines of all rows of a code at once; None where it takes more than one factor.
