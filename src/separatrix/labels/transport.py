@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from separatrix._numba import njit
+from separatrix._numba import Gradual, njit
 from separatrix.labels.sizes import ROUNDING
 
 # Samples that first offsets are found on, and how often where there are more.
@@ -33,11 +33,11 @@ def first_offsets(scores, weight, least, most):
         return offsets
     if n_samples <= FLOW_SAMPLES:
         scores = np.ascontiguousarray(scores, dtype=np.float64)
-        return _transported(scores, weight, least, most, np.inf)
+        return transported(scores, weight, least, most, np.inf)
     draws = np.random.RandomState(0).uniform(0, total, FLOW_SAMPLES)  # the same each time
     drawn = np.searchsorted(np.cumsum(weight), draws, side="right").clip(max=n_samples - 1)
     share = np.full(FLOW_SAMPLES, total / FLOW_SAMPLES)
-    offsets = _transported(scores[drawn].astype(np.float64), share, least, most, np.inf)
+    offsets = transported(scores[drawn].astype(np.float64), share, least, most, np.inf)
     for _ in range(FLOW_ROUNDS):
         shifted = scores + offsets
         labels = shifted.argmax(axis=1)
@@ -49,7 +49,7 @@ def first_offsets(scores, weight, least, most):
         some, share = shifted[undecided].astype(np.float64), weight[undecided]
         decided = sizes - np.bincount(labels[undecided], share, n_clusters)
         least_lead = float(leads[undecided].max())
-        offsets += _transported(some, share, least - decided, most - decided, least_lead)
+        offsets += transported(some, share, least - decided, most - decided, least_lead)
     return offsets
 
 
@@ -229,7 +229,7 @@ def potentials_of(
 def swept_offsets(scores, weight, least, most, offsets):
     """Offsets improved one at a time, as long as that moves any; the best that were met."""
     n_sweeps = SWEEPS if len(scores) <= FLOW_SAMPLES else FEW_SWEEPS
-    return _swept_offsets(scores, weight, least, most, offsets, n_sweeps)
+    return swept(scores, weight, least, most, offsets, n_sweeps)
 
 
 @njit
@@ -316,3 +316,9 @@ def _offset_in_order(
         total += weight[i]
         last = needed[i]
     return offset
+
+
+# Scores that are transported before it is worth the time to compile what does it.
+INTERPRETED = 50_000
+transported = Gradual(_transported, INTERPRETED)
+swept = Gradual(_swept_offsets, INTERPRETED)
