@@ -1,15 +1,18 @@
 """The compiler of inner loops, with the settings of the house."""
 
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
+from types import FunctionType
 
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
 
-__all__ = ["in_threads", "njit"]
+__all__ = ["Gradual", "in_threads", "interpreted", "njit"]
 
 
 class _Kept(FunctionCache):
@@ -33,6 +36,56 @@ def njit(function=None, **options):
     with suppress(RuntimeError):  # no folder for the cache, as in a read-only installation
         compiled._cache = _Kept(function)
     return compiled
+
+
+def interpreted(compiled):
+    """The function as Python runs it, and those that it calls, without compilation."""
+    function = compiled.py_func
+    called = {
+        name: interpreted(value) if isinstance(value, Dispatcher) else value
+        for name, value in function.__globals__.items()
+        if name in function.__code__.co_names
+    }
+    names = {**function.__globals__, **called}
+    return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+
+
+class Gradual:
+    """A compiled function whose first small calls do without compilation.
+
+    That takes seconds, which few samples do not repay. Python takes the same steps in the same
+    order, and so has the same results.
+
+    Parameters
+    ----------
+    compiled : Dispatcher
+        The function, as `njit` returns it. The size of its first argument is its work.
+    budget : int
+        Work of all calls together that Python does. Beyond it, and where compiled code is at hand,
+        in this process or on disk, that is used.
+    """
+
+    def __init__(self, compiled, budget):
+        self.compiled = compiled
+        self._left = budget
+
+    def __call__(self, *args):
+        work = args[0].size
+        if work > self._left or self.compiled.signatures or self._is_on_disk:
+            return self.compiled(*args)
+        self._left -= work
+        with np.errstate(all="ignore"):  # compiled code tells nothing of it either
+            return self._interpreted(*args)
+
+    @cached_property
+    def _interpreted(self):
+        return interpreted(self.compiled)
+
+    @cached_property
+    def _is_on_disk(self):
+        cache = getattr(self.compiled, "_cache", None)
+        index = getattr(getattr(cache, "_cache_file", None), "_index_path", None)
+        return index is not None and os.path.exists(index)
 
 
 def in_threads(function, n_rows, n_threads):

@@ -205,6 +205,16 @@ def test_the_harness_knows_every_clusterer(script):
     assert set(harness.names()) - set(harness.PEERS) == public
 
 
+def run_first_call(module, monkeypatch, tmp_path):
+    """Measured in this process, where some functions may be compiled already."""
+    shrink(module, monkeypatch, RESULTS=tmp_path, N_SAMPLES=40)
+    shrink(module, monkeypatch, in_a_process=lambda name, k, limit: module.measured(name, k))
+    main_of(module, monkeypatch, "--only", "TreeCutClustering", "KernelKMeans", "--clusters", 2)
+    report = json.loads((tmp_path / "first_call.json").read_text())
+    assert report["TreeCutClustering 2"]["first"] > 0
+    assert sum(report["KernelKMeans 2"]["compiled"].values()) == 0
+
+
 def run_gpu(module, monkeypatch, tmp_path):
     strict = pytest.importorskip("array_api_strict")
     small = {
@@ -353,6 +363,7 @@ RUNS = {
     "speed/auto.py": run_auto,
     "speed/command_line.py": run_command_line,
     "speed/cutting_plane.py": run_cutting_plane,
+    "speed/first_call.py": run_first_call,
     "speed/gpu.py": run_gpu,
     "speed/harness.py": run_harness,
     "speed/images.py": run_images,

@@ -46,7 +46,7 @@ def value_of(model, features, log_p):
 def penalized(model, X, coef, intercept):
     """The objective of a linear softmax of three or more clusters, penalty and all."""
     log_p = log_softmax(X @ coef.T + intercept, axis=1)
-    return value_of(model, X, log_p) - model.reg * unit_of(X) * np.sum(coef**2)
+    return value_of(model, X, log_p) - model.reg_ * unit_of(X) * np.sum(coef**2)
 
 
 # The objective and its maximum
@@ -147,7 +147,7 @@ def test_the_penalty_is_the_norm_in_the_space_of_the_kernel():
     features = model._model.feature_map(X)
     np.testing.assert_allclose(features @ features.T, K, atol=1e-5)
     value = value_of(model, features, log_softmax(scores, axis=1))
-    expected = value - model.reg * unit_of(features, rotated=True) * norms
+    expected = value - model.reg_ * unit_of(features, rotated=True) * norms
     assert model.objective_ == pytest.approx(expected, rel=1e-3)
     assert not hasattr(model, "coef_")
 
@@ -417,3 +417,27 @@ def test_callbacks_see_every_update_and_can_stop_it():
     )
     stop = Recorder(stop_at=[("iteration", 0)])
     assert InformationMaximizationClustering(10, tol=0).set_callbacks(stop).fit(X).n_iter_ == 1
+
+
+# Many clusters
+
+
+def blobs_on_a_grid(side, n_each=20):
+    """Round clusters at the corners of squares, far apart beside their spread."""
+    corners = np.array([(i // side, i % side) for i in range(side**2)], dtype=float)
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(side**2), n_each)
+    return corners[y] + 0.1 * rng.normal(size=(len(y), 2)), y
+
+
+def test_the_automatic_weight_leaves_many_clusters_apart():
+    """That for few would lose them: it would cost more than all information there is."""
+    X, y = blobs_on_a_grid(5)
+    model = InformationMaximizationClustering(25).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    assert model.objective_ > 0.5 * np.log(25)
+    assert 0 < model.reg_ < 0.02
+    fixed, _ = fit_quietly(InformationMaximizationClustering(25, reg=0.02), X)
+    assert fixed.objective_ < 0.5 * np.log(25)
+    few, _ = fit_quietly(InformationMaximizationClustering(10), X)
+    assert few.reg_ == 0.02

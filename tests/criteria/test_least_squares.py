@@ -495,3 +495,17 @@ def test_the_order_of_rows_does_not_matter(solver, n_clusters, max_samples):
         assert other.objective_ == pytest.approx(model.objective_, rel=1e-9)
         assert set(order[other.sample_indices_]) == set(model.sample_indices_)
         np.testing.assert_array_equal(other.predict(X), other.labels_[np.argsort(order)])
+
+
+def test_many_clusters_start_from_means_and_move_as_by_steepest_descent():
+    """No single move is left that improves, and random starts would have found less."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(25), 12)
+    corners = np.array([(i // 5, i % 5) for i in range(25)], dtype=float)
+    X = corners[y] + 0.15 * rng.normal(size=(len(y), 2))
+    model = RegularizedLeastSquaresClustering(25).fit(X)
+    assert len(model.objectives_) == 1
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    order = np.lexsort(X.T[::-1])
+    again = RegularizedLeastSquaresClustering(25).fit(X[order])
+    np.testing.assert_array_equal(again.labels_, model.labels_[order])

@@ -938,3 +938,17 @@ def test_gamma_takes_numbers_of_numpy(multiple):
     X = groups(11)
     expected = MaximumMarginClustering(gamma=("mean", 2.0)).fit(X).gamma_
     assert MaximumMarginClustering(gamma=("mean", multiple)).fit(X).gamma_ == expected
+
+
+def test_many_clusters_settle_from_means_in_balance():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(25), 12)
+    corners = np.array([(i // 5, i % 5) for i in range(25)], dtype=float)
+    X = corners[y] + 0.1 * rng.normal(size=(len(y), 2))
+    model = MaximumMarginClustering(25).fit(X)
+    sizes = np.bincount(model.labels_)
+    assert sizes.min() >= np.floor(0.9 * 12)
+    assert sizes.max() <= np.ceil(1.1 * 12)
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    assert model.n_iter_ == len(model.history_) > 0
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

@@ -6,6 +6,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import floyd_warshall
 from sklearn import config_context
 
+from separatrix._numba import Gradual, interpreted
 from separatrix.labels import offsets as offsets_of_scores
 from separatrix.labels import transport
 from separatrix.labels.offsets import first_offsets, swept_offsets
@@ -215,3 +216,42 @@ def test_sweeps_keep_offsets_that_meet_the_bounds():
     given = first_offsets(scores, np.ones(len(scores)), sizes, sizes)
     found = swept_offsets(scores, np.ones(len(scores)), sizes, sizes, given.copy())
     np.testing.assert_array_equal(found, given)
+
+
+# Without compilation
+
+
+@pytest.mark.parametrize("n_clusters", [2, 4])
+def test_python_finds_what_compiled_code_does(n_clusters):
+    """To the last digit, weights or not."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(40, n_clusters)) + np.linspace(0, 2, n_clusters)
+    for weight in (np.ones(40), rng.uniform(0.5, 2, 40)):
+        bounds = (np.full(n_clusters, f * weight.sum() / n_clusters) for f in (0.8, 1.2))
+        args = (scores, weight, *bounds, np.inf)
+        found = interpreted(transport._transported)(*args)
+        np.testing.assert_array_equal(found, transport._transported(*args))
+
+
+def test_calls_are_compiled_once_their_work_is_worth_it(monkeypatch):
+    calls = []
+
+    def double(x):
+        return 2 * x
+
+    class Compiled:
+        signatures: tuple = ()
+        py_func = staticmethod(double)
+
+        def __call__(self, x):
+            calls.append(x.size)
+            return double(x)
+
+    gradual = Gradual(Compiled(), budget=10)
+    for size in (6, 5, 4, 1):  # of which the second and the last are too much
+        np.testing.assert_array_equal(gradual(np.ones(size)), np.full(size, 2.0))
+    assert calls == [5, 1]
+    ready = Gradual(Compiled(), budget=10)
+    ready.compiled.signatures = ("of this process",)
+    ready(np.ones(1))
+    assert calls == [5, 1, 1]

@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from separatrix._sklearn import StrOptions, one_blas_thread, to_numpy
 from separatrix._typing import Array, Samples
 from separatrix.data.moments import Units, total_moments
-from separatrix.data.rows import rows_at
+from separatrix.data.rows import rows_at, sample_rows
 from separatrix.estimators.means import MeansClustering, features_for_means
 from separatrix.estimators.memberships import columns_made
 from separatrix.estimators.parameters import (
@@ -34,6 +34,14 @@ STEPS = 20
 # By how much the score of the own cluster leads at the start: the best of these is taken.
 FIRST_LEADS = 2.0 ** np.arange(-1, 9)
 TINY = np.finfo(np.float64).tiny
+# The weight of norms for up to so many clusters, and what those of more may lose to it, as a share
+# of the largest information.
+USUAL_REG, FEW_CLUSTERS = 0.02, 10
+LARGEST_LOSS = 0.1
+# Of more clusters than this the objective sees so many rows, or so many for each. Updates end when
+# one improves it by no more than this share, since some of many labels always change.
+MANY_CLUSTERS, MANY_ROWS, ROWS_PER_CLUSTER = 20, 2_000, 20
+LEAST_GAIN = 1e-3
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -60,10 +68,12 @@ class InformationMaximizationClustering(MeansClustering):
     comparison : {"one-vs-all", "one-vs-one"}, default="one-vs-all"
         What is compared: each cluster with all samples, or with each other cluster.
         "one-vs-all" with "information" is regularised information maximisation.
-    reg : float, default=0.02
+    reg : float or "auto", default="auto"
         Weight of the regularisation. It weighs the squared norm of the classifier's weights, in
         units of the variance of a feature. Larger values give softer probabilities, and beyond
-        some value fewer clusters.
+        some value fewer clusters. "auto" is 0.02. For more than 10 clusters, which take larger
+        weights, it is less if the classifier of the starting clusters would lose more than a tenth
+        of the largest information to it.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -126,6 +136,8 @@ class InformationMaximizationClustering(MeansClustering):
         Objective at each iteration. It never falls.
     gamma_ : float
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
+    reg_ : float
+        Weight of the regularisation that was used; nan if none was.
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
@@ -152,7 +164,9 @@ class InformationMaximizationClustering(MeansClustering):
 
     Wasserstein distances are exact for up to 300 samples. Of more, 300 are drawn, and in these
     distances each sample lies where the nearest of the drawn ones lies. The objective itself is
-    computed on at most 20,000 samples, or a fiftieth of all if that is more, drawn at random.
+    computed on at most 20,000 samples, or a fiftieth of all if that is more, drawn at random; for
+    more than 20 clusters on 2,000, or on 20 for each cluster, until an update improves it by less
+    than a thousandth.
 
     For two clusters both comparisons are the same, except for "information". There "one-vs-one"
     grows with the largest score of any sample and asks for a larger `reg`.
@@ -179,6 +193,7 @@ class InformationMaximizationClustering(MeansClustering):
     """
 
     gamma_: float
+    reg_: float
 
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,
@@ -186,7 +201,7 @@ class InformationMaximizationClustering(MeansClustering):
         **N_COMPONENTS,
         "objective": [StrOptions({"information", "mmd", "wasserstein"})],
         "comparison": [StrOptions({"one-vs-all", "one-vs-one"})],
-        "reg": NONNEGATIVE,
+        "reg": [StrOptions({"auto"}), *NONNEGATIVE],
         **SIZE_BOUNDS,
         **OUTLIERS,
         **WARM_START,
@@ -199,7 +214,7 @@ class InformationMaximizationClustering(MeansClustering):
         *,
         objective="information",
         comparison="one-vs-all",
-        reg=0.02,
+        reg="auto",
         kernel="linear",
         gamma="scale",
         degree=3,
@@ -266,6 +281,12 @@ class InformationMaximizationClustering(MeansClustering):
             **self._limits,
         )
 
+    def _attributes(self, problem, result, order):
+        return {"reg_": result.details}
+
+    def _attributes_without_solution(self):
+        return {"reg_": np.nan}
+
 
 # --- the driver ---------------------------------------------------------------------------------
 
@@ -307,7 +328,7 @@ def solve_information_maximization(
         Starting labels, or the rule that makes them.
     objective, comparison : str
         What is maximised, as for `objective_of`.
-    reg : float
+    reg : float or "auto"
         Weight :math:`\lambda` of the squared norm.
     n_clusters : int
         Number of clusters.
@@ -321,6 +342,7 @@ def solve_information_maximization(
     Returns
     -------
     result : SolverResult
+        With the weight of the squared norm as its details.
 
     References
     ----------
@@ -330,7 +352,10 @@ def solve_information_maximization(
        "Generalised mutual information for discriminative clustering", NeurIPS 2022.
     """
     units = units_of(problem)
-    rows, weights = rows_in_units(problem, units)
+    drawn, drawn_weight = seen_rows(problem, n_clusters)
+    rows, weights = in_units(drawn, drawn_weight, units)
+    if isinstance(reg, str):
+        reg = automatic_reg(problem, start, units, n_clusters)
     criterion = objective_of(objective, comparison, rows, weights, n_clusters=n_clusters)
     known = KnownClusters.of(problem, units)
 
@@ -351,13 +376,17 @@ def solve_information_maximization(
         # 1) better weights, 2) their boundaries and labels, 3) stop where no step goes up, or
         # when few labels change
         found = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+        gain = best - found.fun
         if found.fun < best:
             theta, best = found.x, found.fun
         rule = boundaries_of(theta, units, n_clusters)
         iterations.record(float(-best), rule)
-        before, labels = labels, rule.labels(problem.rows)
+        before, labels = labels, rule.labels(drawn)
         if found.success or (before is not None and weights @ (labels != before) <= tol):
             iterations.status = Status.CONVERGED
+            break
+        if n_clusters > MANY_CLUSTERS and gain <= LEAST_GAIN * abs(best):
+            iterations.status = Status.STALLED
             break
     labels = problem.labels_of(rule) if problem.links is None else problem.rule(rule)
     labelling = Labelling(labels, n_clusters, problem.sample_weight)
@@ -368,6 +397,7 @@ def solve_information_maximization(
         iterations.history[-1],
         iterations.history,
         status,
+        details=float(reg),
         keeps_labels=problem.links is not None,
     )
 
@@ -424,13 +454,36 @@ def units_of(problem):
     return replace(units, scale=np.full_like(units.scale, typical))
 
 
-def rows_in_units(problem, units):
-    """Drawn rows about their origin and in units, and their weights, which add up to one."""
-    return in_units(problem.rows, problem.row_weight, units)
+def seen_rows(problem, n_clusters):
+    """Rows that the objective is computed on, and their weights: fewer for many clusters."""
+    if n_clusters <= MANY_CLUSTERS:
+        return problem.rows, problem.row_weight
+    size = max(MANY_ROWS, ROWS_PER_CLUSTER * n_clusters)
+    drawing = np.random.RandomState(0)  # the same each time
+    return sample_rows(problem.rows, problem.row_weight, size=size, rng=drawing)
+
+
+def automatic_reg(problem, start, units, n_clusters):
+    """Weight of the norm that does not keep the starting clusters from being told apart.
+
+    If they were Gaussian with one variance, their classifier would have the weights mean over
+    variance. For many clusters these are large.
+    """
+    if n_clusters <= FEW_CLUSTERS:
+        return USUAL_REG
+    partition = problem.partition(n_clusters)
+    partition.assign(problem.numbered(start))
+    means = problem.centers(partition) / units.scale
+    total = np.square(np.where(units.active, np.sqrt(problem.total.variance) / units.scale, 0.0))
+    shares = partition.weights / partition.weights.sum()
+    within = total.sum() - shares @ np.square(means).sum(axis=1)
+    variance = max(within, 0.0) / max(1, np.count_nonzero(units.active))
+    norm = np.square(means).sum() / max(variance, TINY) ** 2
+    return min(USUAL_REG, LARGEST_LOSS * np.log(n_clusters) / max(norm, TINY))
 
 
 def in_units(rows, weights, units):
-    """The same of any rows."""
+    """Rows about their origin and in units, and their weights, which add up to one."""
     rows = units.standardize(rows.astype(np.float64, copy=False))
     weights = np.ones(rows.shape[0]) if weights is None else weights
     mean = units.mean / units.scale if sp.issparse(rows) else np.zeros(rows.shape[1])

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from separatrix._numba import njit
+from separatrix._numba import Gradual, njit
 from separatrix.labels.sizes import ROUNDING
 
 
 @njit
-def transported(
+def _transported(
     scores,  # IN
     weight,  # IN
     least,  # IN
@@ -171,3 +171,8 @@ def potentials_of(
             offsets += (distance[:hub] - level) if forward else (level - distance[:hub])
             n_averaged += 1
     return offsets / max(n_averaged, 1)
+
+
+# Scores that are transported before it is worth the time to compile what does it.
+INTERPRETED = 50_000
+transported = Gradual(_transported, INTERPRETED)
