@@ -14,7 +14,7 @@ digits: .venv/cli.stamp
 
 # All tests; the slowest are listed at the end.
 test: .venv/dev.stamp
-	@echo "about five minutes on two cores; make test-fast takes less than 90 seconds"
+	@echo "up to ten minutes on two cores; make test-fast takes less than 90 seconds"
 	$(BIN)/python -m pytest --numprocesses auto --durations 10
 
 # The tests that are fast: those of tests/slow.txt are left out.
@@ -87,6 +87,7 @@ papers: .venv/dev.stamp
 # which a killed run loses none. SPEED="--again" measures anew and compares with the last run.
 speed: .venv/dev.stamp
 	$(BIN)/python benchmarks/speed/harness.py $(SPEED)
+	$(BIN)/python docs/fill_figures.py
 
 # Kills, interrupts, damaged model files, memory of refits, fits at the same time.
 robustness: .venv/dev.stamp
@@ -98,8 +99,9 @@ robustness: .venv/dev.stamp
 validity: .venv/dev.stamp
 	$(BIN)/python benchmarks/validity/train.py
 
-# The pictures of README and guide.
+# The pictures of README and guide, and the figures that benchmarks measured.
 figures: .venv/dev.stamp
+	$(BIN)/python docs/fill_figures.py
 	$(BIN)/python examples/criteria/plot_readme_picture.py docs/images/one_unit_changed.png
 	$(BIN)/python examples/kinds_of_data/plot_image_segmentation.py docs/images/segmentation.png
 	$(BIN)/python examples/choosing/plot_idea.py light docs/images/idea_light.png

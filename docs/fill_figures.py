@@ -1,0 +1,98 @@
+"""Write the figures of README and docs from the JSON files that benchmarks leave.
+
+    python docs/fill_figures.py
+
+A figure stands between marks that name its file in benchmarks/results, its keys and its format;
+"over" divides two of them:
+
+    <!-- figure: speed/harness cells KMeans 1000/2 seconds | .2f -->0.03<!-- /figure -->
+
+A table stands between marks that name the function that writes it, and what it is about:
+
+    <!-- table: speed KernelKMeans LDAKMeans -->
+    <!-- /table -->
+"""
+
+import json
+import re
+from functools import cache, reduce
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE.parent / "benchmarks" / "results"
+# The pages of the papers and of the parameters are written by their own scripts.
+WRITTEN_BY_OTHERS = {"api", "auto_examples", "papers", "parameters.md", "extending"}
+FIGURE = re.compile(r"(<!-- figure: (.*?) \| (\S+) -->)(.*?)(<!-- /figure -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table: (\S+) (.*?) -->\n)(.*?)(<!-- /table -->)", re.DOTALL)
+
+
+def pages():
+    """README and the pages whose text is written by hand."""
+    found = [HERE.parent / "README.md", *sorted(HERE.rglob("*.md"))]
+    return [
+        page
+        for page in found
+        if page.parent == HERE.parent or page.relative_to(HERE).parts[0] not in WRITTEN_BY_OTHERS
+    ]
+
+
+@cache
+def results(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def value(words):
+    """The figure that a mark names."""
+    if " over " in words:
+        above, below = words.split(" over ")
+        return value(above) / value(below)
+    name, *keys = words.split()
+    return reduce(lambda part, key: part[key], keys, results(name))
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def speed(names):
+    """Seconds and memory of clusterers beside KMeans, by the numbers of samples and clusters."""
+    cells = results("speed/harness")["cells"]
+    shown = ["KMeans", *names.split()]
+    sizes = sorted(
+        {cell for name in shown for cell in cells.get(name, {}) if cell.endswith(("/2", "/10"))},
+        key=lambda cell: [int(number) for number in cell.split("/")],
+    )
+    lines = [
+        "| n, k | " + " | ".join(f"`{name}`" for name in shown) + " |",
+        "|---|" + "---|" * len(shown),
+    ]
+    for cell in sizes:
+        n_samples, n_clusters = map(int, cell.split("/"))
+        row = [spent(cells.get(name, {}).get(cell)) for name in shown]
+        lines.append(f"| {n_samples:,}, {n_clusters} | " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def spent(cell):
+    """Seconds and memory of a cell, in words."""
+    if cell is None:
+        return "–"
+    if "failed" in cell:
+        return cell["failed"]
+    return f"{cell['seconds']:.2g} s, {cell['megabytes']:.0f} MB"
+
+
+TABLES = {"speed": speed}
+
+
+def filled(text):
+    """The text of a page with the figures that its marks name."""
+    text = FIGURE.sub(lambda m: f"{m[1]}{value(m[2]):{m[3]}}{m[5]}", text)
+    return TABLE.sub(lambda m: f"{m[1]}\n{TABLES[m[2]](m[3])}\n{m[5]}", text)
+
+
+if __name__ == "__main__":
+    for page in pages():
+        before = page.read_text(encoding="utf-8")
+        if (after := filled(before)) != before:
+            page.write_text(after, encoding="utf-8")
+            print(f"figures of {page.name} written")
