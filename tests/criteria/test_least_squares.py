@@ -26,7 +26,7 @@ from least_squares_support import (
 )
 from separatrix import RegularizedLeastSquaresClustering
 from separatrix.criteria import least_squares
-from separatrix.data.ordering import canonical_order
+from separatrix.data.places import order_of_places
 from separatrix.labels.sizes import Sizes
 from separatrix.result import Status
 from separatrix.solvers.flips import descend_by_flips, hat_matrix, random_labels
@@ -98,7 +98,7 @@ def test_the_start_of_the_lowest_objective_is_kept_or_the_clearest_with_auto():
     differ = 0
     for seed in range(6):
         X = np.random.default_rng(seed).normal(size=(40, 3))
-        X = X[canonical_order(X)]  # in which samples are searched
+        X = X[order_of_places(X)]  # in which samples are searched
         sizes, rng = Sizes.of(40, 3, "free", None, None), np.random.RandomState(0)
         R = hat_matrix(kernel_of(X, "linear"), 1.0)
         starts = [random_labels(sizes, rng) for _ in range(5)]
@@ -360,6 +360,7 @@ def test_auto_takes_the_pair_of_the_highest_stability_times_gap(n_clusters, monk
     monkeypatch.setattr(least_squares, "AUTO_REGS", regs)
     for seed in range(2):
         X = groups(seed, n=40, n_groups=3, spread=1.0 + 2 * seed)
+        X = X[order_of_places(X)]  # in which samples are searched
         rng = np.random.RandomState(seed)
         rng.permutation(40)  # draws samples to judge by, here all
         sizes = Sizes.of(40, n_clusters, "free", None, None)
