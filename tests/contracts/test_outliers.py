@@ -265,6 +265,9 @@ def test_sparse_samples_may_be_outliers():
     model = KernelKMeans(3, outliers=2 / len(X)).fit(sp.csr_array(X))
     np.testing.assert_array_equal(model.labels_, np.append(y, [-1, -1]))
     np.testing.assert_array_equal(model.predict(sp.csr_array(X)), model.labels_)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    dense = trimmed(KernelKMeans)
+    np.testing.assert_array_equal(dense.predict(sp.csr_array(X)), dense.labels_)
 
 
 def test_warnings_are_told_once_and_point_to_the_line_that_fits():

@@ -378,10 +378,10 @@ def judge_labels(case, model, told):
     if not isinstance(labels, np.ndarray) or labels.dtype.kind != "i" or labels.shape != (n,):
         yield Violation("labels are integers, one a sample", "labels_", told=repr(labels))
         return
-    if labels.min() < 0 or labels.max() >= k:
+    if labels.min() < least_label(model) or labels.max() >= k:
         yield Violation("labels are 0 to n_clusters - 1", "labels_", told=str(labels))
         return
-    sizes = np.bincount(labels, minlength=k)
+    sizes = np.bincount(labels[labels >= 0], minlength=k)
     warned = any(FEWER in str(one.message) for one in told)
     if (sizes == 0).any() and not warned and case.callback is None:
         yield Violation("missing clusters are told", "labels_", told=str(labels))
@@ -396,6 +396,11 @@ def judge_labels(case, model, told):
         pairs = np.unique(np.column_stack([group.ravel(), labels]), axis=0)
         if len(np.unique(pairs[:, 0])) < len(pairs):
             yield Violation("equal samples are in one cluster", "labels_", told=str(labels))
+
+
+def least_label(model):
+    """Zero, or -1 for outliers where these are asked for."""
+    return 0 if getattr(model, "outliers", None) is None else -1
 
 
 def n_clusters_of(model):
@@ -437,7 +442,8 @@ def judge_predictions(model, said, n, expected, words):
     if any(values.shape[0] != n for values in said.values()):
         yield Violation("a prediction for each sample", str({k: v.shape for k, v in said.items()}))
         return
-    known = model.classes_ if hasattr(model, "classes_") else np.arange(n_clusters_of(model))
+    clusters = np.arange(least_label(model), n_clusters_of(model))
+    known = model.classes_ if hasattr(model, "classes_") else clusters
     if not np.isin(labels, known).all():
         yield Violation("predictions are clusters or classes", "predict", told=str(labels))
     if expected is not None and not np.array_equal(labels, expected):

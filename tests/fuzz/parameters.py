@@ -42,6 +42,7 @@ PARTICULAR = {
     "min_size",
     "multiway",
     "neighbors",
+    "outliers",
     "reg",
     "response_bound",
     "shares",

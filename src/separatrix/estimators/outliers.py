@@ -133,7 +133,8 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
         return Fit(model, warned, dict(vars(estimator)), task.close(model))
 
     search = OutlierSearch.of(estimator, X, sample_weight, links)
-    found, seen = search.first(estimator.n_clusters), set()
+    found = search.first(estimator.n_clusters)
+    seen: set[bytes] = set()
     kept = np.flatnonzero(~found.out)
     fit = fitted(kept)
     starts = isinstance(getattr(estimator, "init", None), str)

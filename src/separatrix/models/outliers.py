@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import chi2, norm
 
 from separatrix.data.distinct import row_hashes
@@ -148,6 +149,8 @@ class OutlierRule:
         return radii, nearest, distances
 
     def _of_block(self, rows):
+        if sp.issparse(rows) != sp.issparse(self.rows):
+            rows = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
         n_rows, n_found = rows.shape[0], min(self.n_neighbors + 1, len(self.weights))
         neighbors = self._search.nearest(rows, n_found)
         i = np.repeat(np.arange(n_rows), n_found)

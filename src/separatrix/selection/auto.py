@@ -369,7 +369,7 @@ class AutoClustering(
         probabilities = boundary.probabilities(X)
         labels = probabilities.argmax(axis=1).astype(np.int32)
         kept, weighed = np.arange(len(X)), weight
-        if outlying is not None:
+        if search is not None and outlying is not None:
             outlying = search.beside(np.where(outlying.out, -1, labels), n_clusters)
             kept, weighed = np.flatnonzero(~outlying.out), search.weight * ~outlying.out
         order = Labelling(labels, n_clusters, weighed).order  # of all samples the largest is first
