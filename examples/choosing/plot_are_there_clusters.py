@@ -33,6 +33,6 @@ for name, load in tables.items():
     print(f"{name}: {found.words}")
     ax.plot(max(chance.p_value, 1e-4), name, "o", color="0.6", label="columns shuffled")
     ax.plot(max(found.p_value, 1e-4), name, "D", color="C0", label="the table")
-ax.axvline(0.05, color="0.6", linestyle=":")
+ax.axvline(found.level, color="0.6", linestyle=":")
 ax.set(xscale="log", xlim=(5e-5, 1.5), xlabel="p-value, at least 0.0001")
 ax.legend(*(entries[:2] for entries in ax.get_legend_handles_labels()), loc="center")

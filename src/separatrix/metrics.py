@@ -804,7 +804,7 @@ def structure_test(
     clustering: Any,
     *,
     n_draws: int | None = None,
-    level: float = 0.125,
+    level: float = 0.15,
     max_samples: int = 2_000,
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -828,9 +828,9 @@ def structure_test(
     n_draws : int or None, default=None
         Tables without clusters of each of two kinds, at least 8. None draws 8, and where these
         leave a doubt 16 to 24, more of few samples.
-    level : float, default=0.125
+    level : float, default=0.15
         p-value below which there are clusters. The larger p-value of two kinds of tables counts,
-        so that at 0.125 about three in a hundred tables without clusters pass.
+        so that at 0.15 about four in a hundred tables without clusters pass.
     max_samples : int, default=2_000
         Samples to look at; of more, at as many drawn without replacement.
     n_jobs : int, default=None
