@@ -22,8 +22,8 @@ import separatrix.data.rows
 from separatrix import MaximumMarginClustering
 from separatrix.criteria import margin
 from separatrix.labels.sizes import balanced_threshold
-from separatrix.models.boundaries import Boundaries, one_vs_rest_code
-from separatrix.result import Labelling, SolverResult, Status
+from separatrix.models.boundaries import one_vs_rest_code
+from separatrix.result import Progress, Status
 from separatrix.similarity.kernels import distance_gamma, pivoted_cholesky, scale_gamma
 from support import fit_quietly, groups, same_partition
 
@@ -619,10 +619,17 @@ def test_extended_labels_follow_curved_clusters(few_samples):
     model = MaximumMarginClustering()
     problem = model._problem(X, None, None, None, np.random.RandomState(0))
     labels = (np.linalg.norm(problem.part.samples, axis=1) < 2.5).astype(np.int8)
-    start = Boundaries(np.zeros((1, 2)), np.zeros(1), one_vs_rest_code(2))
-    found = SolverResult(Labelling(labels, 2), start, 0.0, [0.0], Status.CONVERGED)
     extended = margin.extend_margin(
-        problem, found, loss="laplacian", epsilon=0.05, balance=0.1, C=100.0, tol=1e-4
+        problem,
+        problem.first_labels(labels, one_vs_rest_code(2), 100.0),
+        n_clusters=2,
+        loss="laplacian",
+        epsilon=0.05,
+        balance=0.1,
+        C=100.0,
+        max_iter=margin.SETTLING_UPDATES,
+        tol=1e-4,
+        progress=Progress(),
     )
     np.testing.assert_array_equal(extended.labels, inner)
 
