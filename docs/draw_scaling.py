@@ -37,7 +37,7 @@ def usual_of(points):
 def main(results=RESULTS, image=IMAGE):
     report = json.loads(Path(results).read_text(encoding="utf-8"))
     points, usual = report["points"], usual_of(report["points"])
-    figure, panels = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True, layout="constrained")
     for panel, (axis, words) in zip(panels, AXES.items(), strict=True):
         for name in report["names"]:
             style = "k--" if name == "KMeans" else "o-"
@@ -45,8 +45,11 @@ def main(results=RESULTS, image=IMAGE):
         fixed = ", ".join(f"{usual[other]:,} {AXES[other]}" for other in AXES if other != axis)
         panel.set(xlabel=words, title=fixed)
         panel.title.set_fontsize(9)
+        values = curve(points, axis, usual, "KMeans")[0]
+        panel.set_xticks(values, [f"{value:,}" for value in values])
+        panel.minorticks_off()
     panels[0].set_ylabel("processor seconds")
-    panels[-1].legend(fontsize=7)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.savefig(image, dpi=150)
 
 
