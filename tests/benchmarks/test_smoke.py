@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import sys
 from dataclasses import replace
 from functools import cache, partial
@@ -215,6 +216,16 @@ def run_first_call(module, monkeypatch, tmp_path):
     assert sum(report["KernelKMeans 2"]["compiled"].values()) == 0
 
 
+def run_scaling(module, monkeypatch, tmp_path):
+    """The curves, and the figure that is drawn from what they leave."""
+    shrink(module, monkeypatch, RESULTS=tmp_path, SAMPLES=(30, 60), FEATURES=(2,), CLUSTERS=(3,))
+    shrink(module, monkeypatch, N_SAMPLES=60)
+    main_of(module, monkeypatch, "--only", "KernelKMeans")
+    figure = runpy.run_path(str(BENCHMARKS.parent / "docs" / "draw_scaling.py"))
+    figure["main"](tmp_path / "scaling.json", tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").stat().st_size > 1_000
+
+
 def run_gpu(module, monkeypatch, tmp_path):
     strict = pytest.importorskip("array_api_strict")
     small = {
@@ -370,6 +381,7 @@ RUNS = {
     "speed/import_time.py": run_import_time,
     "speed/least_squares.py": run_least_squares,
     "speed/margin.py": run_margin_speed,
+    "speed/scaling.py": run_scaling,
     "speed/semidefinite.py": run_semidefinite,
     "speed/separation.py": run_separation,
     "speed/spanning_trees.py": run_spanning_trees,
