@@ -3,7 +3,7 @@
     python docs/fill_figures.py
 
 A figure stands between marks that name its file in benchmarks/results, its keys and its format;
-"over" divides two of them:
+"over" divides two of them, and an underscore may stand for a blank in a key:
 
     <!-- figure: speed/harness cells KMeans 1000/2 seconds | .2f -->0.03<!-- /figure -->
 
@@ -47,7 +47,9 @@ def value(words):
         above, below = words.split(" over ")
         return value(above) / value(below)
     name, *keys = words.split()
-    return reduce(lambda part, key: part[key], keys, results(name))
+    return reduce(
+        lambda part, key: part[key if key in part else key.replace("_", " ")], keys, results(name)
+    )
 
 
 # --- tables -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from defaults import estimator_of, overlapping_blobs
+from harness import estimator_of, overlapping_blobs
 
 from output import heading
 
