@@ -20,8 +20,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "benchmarks" / "results"
-# The pages of the papers and of the parameters are written by their own scripts.
-WRITTEN_BY_OTHERS = {"api", "auto_examples", "papers", "parameters.md", "extending"}
+# The pages of the papers, of the parameters and of other libraries have scripts of their own.
+WRITTEN_BY_OTHERS = {
+    "api",
+    "auto_examples",
+    "compared.md",
+    "extending",
+    "papers",
+    "parameters.md",
+}
 FIGURE = re.compile(r"(<!-- figure: (.*?) \| (\S+) -->)(.*?)(<!-- /figure -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table: (\S+) (.*?) -->\n)(.*?)(<!-- /table -->)", re.DOTALL)
 
