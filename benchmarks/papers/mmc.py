@@ -610,6 +610,7 @@ def table2(scale):
         cells,
         own=("iterSVR",),
         tolerance=0.05,
+        readings=STARTS_OF_TABLE2,
     )
 
 
