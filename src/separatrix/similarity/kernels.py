@@ -77,7 +77,7 @@ class Kernel:
         if "kernel" not in params:
             return cls()
         names = ("kernel", "gamma", "degree", "coef0")
-        return cls(*(params[name] for name in names), n_clusters=params.get("n_clusters", 1))
+        return cls(*(params[name] for name in names), params.get("n_clusters", 1))
 
     @property
     def is_linear(self):
