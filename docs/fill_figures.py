@@ -17,6 +17,7 @@ import json
 import re
 from functools import cache, reduce
 from pathlib import Path
+from statistics import median
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "benchmarks" / "results"
@@ -64,10 +65,14 @@ def value(words):
 
 def speed(names):
     """Seconds and memory of clusterers beside KMeans, by the numbers of samples and clusters."""
-    cells = results("speed/harness")["cells"]
-    shown = ["KMeans", *names.split()]
+    found = results("speed/harness")
+    cells = {
+        name: {cell: one for cell, one in mine.items() if cell.endswith(("/2", "/10"))}
+        for name, mine in found["cells"].items()
+    }
+    shown = [name for name in ["KMeans", *names.split()] if cells.get(name)]
     sizes = sorted(
-        {cell for name in shown for cell in cells.get(name, {}) if cell.endswith(("/2", "/10"))},
+        {cell for name in shown for cell in cells[name]},
         key=lambda cell: [int(number) for number in cell.split("/")],
     )
     lines = [
@@ -76,9 +81,16 @@ def speed(names):
     ]
     for cell in sizes:
         n_samples, n_clusters = map(int, cell.split("/"))
-        row = [spent(cells.get(name, {}).get(cell)) for name in shown]
+        row = [spent(cells[name].get(cell)) for name in shown]
         lines.append(f"| {n_samples:,}, {n_clusters} | " + " | ".join(row) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *busy(cells, shown, found["conditions"]["cores"])]) + "\n"
+
+
+def busy(cells, shown, cores):
+    """A word on other work of the machine, if it had any."""
+    load = median(one["load"] for name in shown for one in cells[name].values())
+    if load > cores:
+        yield f"\nThe machine was busy meanwhile (load {load:.0f} on {cores} cores)."
 
 
 def spent(cell):
