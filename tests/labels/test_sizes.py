@@ -367,7 +367,7 @@ def test_bounds_that_leave_one_way_only_are_allowed():
         assert not sizes.met_by(np.array([4, 3, 5]))
     np.testing.assert_array_equal(Sizes.of(12, 3, "equal", None, None).least, 4)
     np.testing.assert_array_equal(Sizes.of(12, 3, "equal", None, None).most, 4)
-    np.testing.assert_array_equal(Sizes.of(100, 3, "free", None, None).least, 3)
+    np.testing.assert_array_equal(Sizes.of(100, 3, "free", None, None).least, 16)
 
 
 def test_shares_sum_to_one_up_to_rounding():

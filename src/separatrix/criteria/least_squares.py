@@ -88,7 +88,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     shares : {"free", "equal"} or array-like of shape (n_clusters,), default="free"
         Sizes of the clusters as shares of all samples. "equal" and given shares are kept to the
         sample. "free" shakes with equal shares and then lets samples move until none wants to, but
-        leaves each cluster a tenth of an even share.
+        leaves each cluster half of an even share.
     min_size : int, float or array-like of shape (n_clusters,), default=None
         Least number of samples of each cluster. A whole number, or a share of the samples where
         it is below 1, for all clusters or one for each, in any order. Instead of `shares`. The

@@ -10,7 +10,7 @@ from separatrix.data.gate import check_numbers
 from separatrix.result import Labelling
 
 # Of an even share, which a cluster of free size keeps at least.
-FLOOR = 0.1
+FLOOR = 0.5
 
 
 # --- the problem --------------------------------------------------------------------------------
