@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from separatrix import __version__
+import separatrix
 from separatrix._output import quoted
 from separatrix.cli import Refusal
 from separatrix.cli.reading import NO_ROWS, VALUE, Table
@@ -125,7 +125,7 @@ class LargeTable:
         """What the clusters of all rows depend on, by name."""
         files = [(os.path.abspath(file), os.stat(file)) for file in self.files.files]
         return {
-            "version": __version__,
+            "version": separatrix.__version__,
             "files": [[file, told.st_size, told.st_mtime_ns] for file, told in files],
             "features": list(preparer.get_feature_names_out()),
             "preparation": repr(preparer.get_params()),
