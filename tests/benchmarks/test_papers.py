@@ -330,7 +330,7 @@ def test_only_what_is_named_is_measured(tmp_path, harness):
 
 def test_an_unknown_table_is_refused_by_name(tmp_path):
     command = import_module("benchmarks.papers.__main__")
-    with pytest.raises(SystemExit, match="no such table: table99; there are table2, readings"):
+    with pytest.raises(SystemExit, match="no such table: table99; there are table2, starts"):
         command.main(["mspc", "table99", "--results", str(tmp_path), "--pages", str(tmp_path)])
 
 

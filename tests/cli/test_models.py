@@ -91,6 +91,7 @@ HOLDERS = [
     ("hard-volume", 2, [], X),
     ("mutual-information", 2, [], X),
     ("tree-cut", 2, [], X),
+    ("kernel-kmeans", 2, ["outliers=0.1"], X),
 ]
 
 

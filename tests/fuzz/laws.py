@@ -442,8 +442,10 @@ def judge_predictions(model, said, n, expected, words):
     if any(values.shape[0] != n for values in said.values()):
         yield Violation("a prediction for each sample", str({k: v.shape for k, v in said.items()}))
         return
-    clusters = np.arange(least_label(model), n_clusters_of(model))
-    known = model.classes_ if hasattr(model, "classes_") else clusters
+    if hasattr(model, "classes_"):
+        known = model.classes_
+    else:
+        known = np.arange(least_label(model), n_clusters_of(model))
     if not np.isin(labels, known).all():
         yield Violation("predictions are clusters or classes", "predict", told=str(labels))
     if expected is not None and not np.array_equal(labels, expected):

@@ -79,6 +79,13 @@ def test_groups_of_equal_values():
     assert valley_between(np.ones(8), np.arange(8) > 3) == 0
 
 
+@pytest.mark.parametrize("distance", [1e4, 1e9, 1e15])
+def test_groups_however_far_apart_have_the_valley_of_near_ones(distance):
+    values, first = np.random.default_rng(0).normal(size=100), np.arange(100) < 40
+    expected = valley_between(values + 1e3 * ~first, first)
+    assert valley_between(values + distance * ~first, first) == pytest.approx(expected, rel=0.1)
+
+
 def test_stretching_an_axis_changes_no_valley(monkeypatch):
     monkeypatch.setattr(module, "RIDGE", 1e-12)
     X, labels = make_blobs(200, centers=3, n_features=3, random_state=0)

@@ -69,6 +69,8 @@ REACH = 5
 N_NEIGHBORS = 3
 # Least standard deviation of the statistic among tables without clusters, of which few are drawn.
 LEAST_SPREAD = 0.5
+# Bandwidths between the means of groups, of which more would tell no more.
+WIDEST = 1_000
 # What a clustering has that is none.
 NOTHING = np.array([0.0, -1.0, -1.0])
 HEADER = ["", "found", "without clusters", "deviations"]
@@ -93,6 +95,10 @@ def valley_between(values, first):
     if not within > 0:
         return 0.0 if means[0] == means[1] else np.sqrt(len(values))
     bandwidth = 0.9 * within * len(values) ** -0.2
+    beyond = abs(means[1] - means[0]) - WIDEST * bandwidth
+    if beyond > 0:  # nothing lies between them, and a narrower gap has the same valley
+        moves = np.copysign(beyond, means[1] - means[0])
+        values, means[0] = values + np.where(first, moves, 0.0), means[0] + moves
     # in bandwidths from the middle, as far as the kernels of values reach the places
     places = np.linspace(-0.5, 0.5, N_PLACES) * abs(means[1] - means[0]) / bandwidth
     far = int(np.ceil((places[-1] + REACH) * N_STEPS))
