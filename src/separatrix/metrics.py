@@ -829,8 +829,8 @@ def structure_test(
         Tables without clusters of each of two kinds, at least 8. None draws 8, and where these
         leave a doubt 16 to 24, more of few samples.
     level : float, default=0.15
-        Clusters are there where the p-value is below it. The larger p-value of two kinds of tables counts,
-        so that at 0.15 about four in a hundred tables without clusters pass.
+        Clusters are there where the p-value is below it. The larger p-value of two kinds of tables
+        counts, so that at 0.15 about four in a hundred tables without clusters pass.
     max_samples : int, default=2_000
         Samples to look at; of more, at as many drawn without replacement.
     n_jobs : int, default=None
