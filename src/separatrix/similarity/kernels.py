@@ -76,8 +76,13 @@ class Kernel:
         params = estimator.get_params(deep=False)
         if "kernel" not in params:
             return cls()
-        names = ("kernel", "gamma", "degree", "coef0")
-        return cls(*(params[name] for name in names), params.get("n_clusters", 1))
+        return cls(
+            params["kernel"],
+            params["gamma"],
+            params["degree"],
+            params["coef0"],
+            params.get("n_clusters", 1),
+        )
 
     @property
     def is_linear(self):
