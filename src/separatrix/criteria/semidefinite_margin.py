@@ -95,7 +95,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
         Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster. Only if `outliers` is not None.
+        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

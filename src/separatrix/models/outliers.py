@@ -201,6 +201,8 @@ def limit_of_share(scores, weight, most):
     if count in (0, len(values)):
         return np.inf
     above, below = values[count - 1], values[count]
+    if np.isinf(above):
+        return float(below)
     between = np.sqrt(above) * np.sqrt(below)
     return float(between if below <= between < above else below)
 

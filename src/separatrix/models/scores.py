@@ -99,7 +99,8 @@ def probabilities_of(scores, n_clusters, temperature=1.0):
     xp, device = namespace_of(scores)
     columns = cluster_columns(scores, n_clusters)
     behind = columns - xp.max(columns, axis=1, keepdims=True)
-    odds = xp.exp(behind / temperature)
+    with np.errstate(over="ignore"):  # whoever is infinitely far behind has no chance
+        odds = xp.exp(behind / temperature)
     clusters = xp.arange(n_clusters, dtype=xp.int32, device=device)
     won = decoded(scores)[:, None] == clusters[None, :]
     below = 1 - 8 * float(xp.finfo(odds.dtype).eps)
