@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import separatrix
 from separatrix import (
     ApproximateVolumeRegularization,
     AutoClustering,
@@ -268,3 +269,12 @@ def test_callbacks_predict_on_other_arrays(library, X):
         MaximinSeparationClustering().set_callbacks(recorder).fit(rows)
     assert recorder.of("iteration")
     assert all(type(labels) is type(rows) for _, labels in recorder.of("iteration"))
+
+
+@pytest.mark.parametrize("estimator", [separatrix.KernelKMeans, separatrix.AutoClustering])
+def test_models_of_earlier_versions_have_the_defaults_of_newer_parameters(estimator):
+    state = estimator(3).__getstate__()
+    del state["outliers"]
+    model = estimator.__new__(estimator)
+    model.__setstate__(state)
+    assert model.get_params() == estimator(3).get_params()

@@ -122,6 +122,11 @@ def _fitted(estimator):
     }
 
 
+def default_parameters(estimator):
+    """Defaults of the parameters of an estimator, by name."""
+    return {one.name: one.default for one in signature(type(estimator)).parameters.values()}
+
+
 def set_fitted(estimator, attributes):
     """Set fitted attributes, and remove those of an earlier fit."""
     for name in set(_fitted(estimator)) - {"n_features_in_", "feature_names_in_", "_unit"}:
@@ -320,8 +325,7 @@ class BaseClustering(
 
     def __setstate__(self, state):
         """What was saved; parameters that are newer than the model have their defaults."""
-        newer = signature(type(self)).parameters.values()
-        super().__setstate__({one.name: one.default for one in newer} | state)
+        super().__setstate__(default_parameters(self) | state)
 
     def _clusters_known(self, X, sample_weight, links):
         """Rows that are a cluster each where nothing is to be solved, or None.

@@ -4,7 +4,7 @@ import numpy as np
 
 from separatrix._sklearn import like, namespace_of, to_numpy
 from separatrix.labels.bounded import prices_of_growing_parts
-from separatrix.labels.sizes import ROUNDING, OrderedScores, shifted_scores, winners
+from separatrix.labels.sizes import ROUNDING, OrderedScores, shifted_scores, winners, won_weights
 from separatrix.labels.transport import transported
 from separatrix.result import Labelling
 
@@ -87,7 +87,7 @@ def swept_offsets(scores, weight, least, most, offsets):
             # 1) sizes of the clusters by the offsets so far
             if stale:
                 shifted = shifted_scores(scores, offsets)
-                sizes = Labelling(winners(shifted)[0], n_clusters, weight).weights
+                sizes = won_weights(shifted, weight)
                 excess, stale = np.maximum(sizes - most, least - sizes), False
                 if excess.max() < best_excess or excess.max() <= 0:
                     best_excess, best = excess.max(), offsets.copy()

@@ -489,8 +489,13 @@ def winners(scores):
     return winner, xp.max(scores, axis=1) - others
 
 
+def won_weights(scores, weight):
+    """Total weight of the samples whose largest score each cluster has."""
+    xp, _ = namespace_of(scores)
+    return Labelling(xp.argmax(scores, axis=1), scores.shape[1], weight).weights
+
+
 def _excess(shifted, weight, bounds):
     """By how much the size of a cluster exceeds its bounds at most; not positive inside."""
-    xp, _ = namespace_of(shifted)
-    sizes = Labelling(xp.argmax(shifted, axis=1), shifted.shape[1], weight).weights
+    sizes = won_weights(shifted, weight)
     return float(np.maximum(sizes - bounds[1], bounds[0] - sizes).max())

@@ -22,7 +22,12 @@ from separatrix._sklearn import DOC_LINK, Interval, StrOptions, fit_context, one
 from separatrix._typing import Array, ArrayLike, Weights
 from separatrix.data.frames import Frame
 from separatrix.data.gate import check_samples, check_weights, computed, naming
-from separatrix.estimators.base import kept_on_failure, random_state_of, set_fitted
+from separatrix.estimators.base import (
+    default_parameters,
+    kept_on_failure,
+    random_state_of,
+    set_fitted,
+)
 from separatrix.estimators.memberships import (
     assigned,
     mean_probability,
@@ -417,6 +422,10 @@ class AutoClustering(
         set_fitted(self, fitted)
         progress.close()
         return self
+
+    def __setstate__(self, state):
+        """What was saved; parameters that are newer than the model have their defaults."""
+        super().__setstate__(default_parameters(self) | state)
 
     def _earlier_labels(self, X):
         """What the earlier fit predicts for new samples; None without `warm_start`."""
