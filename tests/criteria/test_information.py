@@ -441,3 +441,10 @@ def test_the_automatic_weight_leaves_many_clusters_apart():
     assert fixed.objective_ < 0.5 * np.log(25)
     few, _ = fit_quietly(InformationMaximizationClustering(10), X)
     assert few.reg_ == 0.02
+
+
+def test_clusters_of_one_sample_each_have_an_automatic_weight():
+    """Nothing varies within the clusters, and their weights would have no bound."""
+    model = InformationMaximizationClustering(24, max_iter=5)
+    fit_quietly(model, np.arange(24.0)[:, None] ** 2)
+    assert 0 < model.reg_ < 1e-3

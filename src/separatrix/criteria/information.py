@@ -477,9 +477,11 @@ def automatic_reg(problem, start, units, n_clusters):
     total = np.square(np.where(units.active, np.sqrt(problem.total.variance) / units.scale, 0.0))
     shares = partition.weights / partition.weights.sum()
     within = total.sum() - shares @ np.square(means).sum(axis=1)
-    variance = max(within, 0.0) / max(1, np.count_nonzero(units.active))
-    norm = np.square(means).sum() / max(variance, TINY) ** 2
-    return min(USUAL_REG, LARGEST_LOSS * np.log(n_clusters) / max(norm, TINY))
+    # clusters of equal samples vary by rounding alone
+    least = np.finfo(np.float64).eps * total.sum()
+    variance = max(within, least) / max(1, np.count_nonzero(units.active))
+    squares = max(np.square(means).sum(), TINY)
+    return min(USUAL_REG, max(LARGEST_LOSS * np.log(n_clusters) * variance**2 / squares, TINY))
 
 
 def in_units(rows, weights, units):
