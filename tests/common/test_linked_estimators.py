@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
+from separatrix import DiscriminativeKMeans, KernelKMeans, LDAKMeans
 from separatrix.labels.links import Links
 
 ESTIMATORS = [
@@ -219,6 +220,14 @@ def test_random_links_are_kept(estimator, seed, n_clusters, weighted):
     known = links["known_labels"]
     assert Links.of(24, n_clusters, **links).violations(labels) == 0
     np.testing.assert_array_equal(labels[known >= 0], known[known >= 0])
+
+
+@pytest.mark.parametrize("estimator", [LDAKMeans, DiscriminativeKMeans, KernelKMeans])
+def test_a_start_that_links_empty_is_told(estimator):
+    X, init = np.arange(12.0)[:, None] ** 2, np.repeat([0, 1, 2], [6, 5, 1])
+    with pytest.warns(ConvergenceWarning, match="a cluster lost all of its samples"):
+        model = estimator(3, init=init).fit(X, must_link=[[0, 11]])
+    assert len(np.unique(model.labels_)) == 2
 
 
 @each

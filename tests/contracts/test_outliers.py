@@ -10,6 +10,7 @@ import pytest
 from separatrix import (
     AutoClustering,
     KernelKMeans,
+    LDAKMeans,
     MaximinSeparationClustering,
     MaximumVolumeClustering,
     RegularizedLeastSquaresClustering,
@@ -156,6 +157,25 @@ def test_a_weight_is_a_repeated_sample(estimator):
     np.testing.assert_allclose(one.outlier_scores_[repeated], other.outlier_scores_)
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-8)
     assert weight[one.labels_ < 0].sum() <= 0.1 * weight.sum()
+
+
+def test_samples_without_weight_change_no_fit():
+    """Whether they are outliers, too, is no reason to fit again."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = rng.normal(size=(24, 2)) + 4 * rng.integers(2, size=(24, 1))
+        start, weight = np.arange(24) % 2, np.r_[np.ones(18), np.zeros(6)]
+        rough = {"max_iter": 5, "tol": 0.3, "outliers": 0.25}
+        one = LDAKMeans(2, **rough, init=start).fit(X, sample_weight=weight)
+        other = LDAKMeans(2, **rough, init=start[:18]).fit(X[:18])
+        np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_a_start_that_outliers_empty_is_refused():
+    X = with_far_samples()[0]
+    init = np.r_[np.arange(len(X) - 2) % 2, 2, 2]
+    with pytest.raises(ValueError, match=r"outliers=0\.1 takes all samples of label 2 in init"):
+        KernelKMeans(3, outliers=0.1, init=init).fit(X)
 
 
 @pytest.mark.parametrize("estimator", [KernelKMeans, MaximumVolumeClustering])

@@ -389,13 +389,19 @@ def judge_labels(case, model, told):
     by_size = not ({"sample_weight", "known_labels"} & set(case.given) or case.is_bounded)
     if by_size and (np.diff(sizes) > 0).any():
         yield Violation("the largest cluster comes first", "labels_", told=str(sizes))
-    rows = dense(case.X.value)
     free = case.is_linked or case.is_bounded  # bounds may part equal samples
-    if rows is not None and not free and not case.precomputed:
-        _, group = np.unique(rows, axis=0, return_inverse=True)
-        pairs = np.unique(np.column_stack([group.ravel(), labels]), axis=0)
-        if len(np.unique(pairs[:, 0])) < len(pairs):
-            yield Violation("equal samples are in one cluster", "labels_", told=str(labels))
+    if not free and parts_equal_samples(case, labels):
+        yield Violation("equal samples are in one cluster", "labels_", told=str(labels))
+
+
+def parts_equal_samples(case, labels):
+    """Whether samples that are equal have different labels; None where that is not known."""
+    rows = dense(case.X.value)
+    if rows is None or case.precomputed:
+        return None
+    _, group = np.unique(rows, axis=0, return_inverse=True)
+    pairs = np.unique(np.column_stack([group.ravel(), computed(labels)]), axis=0)
+    return len(np.unique(pairs[:, 0])) < len(pairs)
 
 
 def least_label(model):
@@ -430,6 +436,7 @@ def expected_labels(case, model):
     """What `predict` has to say of the training samples; None if nothing is promised."""
     # the paper's vote is no boundary's, nor are labels of bounded sizes where the docs say so
     free = case.is_bounded and "`predict` is free" in " ".join(inspect.getdoc(type(model)).split())
+    free = free or (case.is_bounded and parts_equal_samples(case, model.labels_))
     free = free or case.is_linked or case.passes("readout", "vote")
     # so far from the origin, kernels of inner products differ by less than they are rounded to
     free = free or ("far_away" in case.X.words and "kernel" in case.params)

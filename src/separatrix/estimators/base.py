@@ -339,10 +339,14 @@ class BaseClustering(
         rows = few_distinct_rows(X, sample_weight, self.n_clusters) if links is None else None
         if rows is not None:
             samples = "sample" if len(rows) == 1 else "samples, each of which is a cluster"
+            is_bounded = any(
+                getattr(self, name, None) is not None for name in ("min_size", "max_size")
+            )
+            parted = ", except where `labels_` part equal samples to keep the bounds of sizes"
             warnings.warn(
                 f"Fewer clusters were found than n_clusters={self.n_clusters} asked for: X has "
-                f"{len(rows)} distinct {samples}. Ask for fewer clusters, or check that X holds "
-                "the features.",
+                f"{len(rows)} distinct {samples}{parted * is_bounded}. Ask for fewer clusters, or "
+                "check that X holds the features.",
                 ConvergenceWarning,
                 stacklevel=6,
             )

@@ -10,7 +10,6 @@ import numpy as np
 from separatrix._sklearn import is_dask, is_lazy, namespace_of
 from separatrix.data.rows import beside, map_rows, rows_at, rows_beside
 from separatrix.models.scores import in_memory
-from separatrix.models.starts import check_init
 from separatrix.result import Labelling
 
 __all__ = [
@@ -140,14 +139,17 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     starts = isinstance(getattr(estimator, "init", None), str)
     if starts and not fit.stopped and len(kept) < X.shape[0]:
         fit = _better_from_all(estimator, fit, X, kept, fitted)
+    counted = search.weight > 0  # the others change no fit
     while not fit.stopped and len(seen) < MAX_ROUNDS:
-        seen.add(found.out.tobytes())
+        before = found.out[counted].tobytes()
+        seen.add(before)
         labels = np.full(X.shape[0], -1, dtype=np.int32)
         labels[kept] = in_memory(estimator.labels_)
         following = search.beside(labels, estimator.n_clusters)
-        if following.out.tobytes() in seen:
+        after = following.out[counted].tobytes()
+        if after in seen:
             # the same outliers, or some met before: rows at the limit may go to and fro for ever
-            found = following if np.array_equal(following.out, found.out) else found
+            found = following if after == before else found
             break
         found, kept = following, np.flatnonzero(~following.out)
         fit = fitted(kept, model_labels(estimator, X) if hasattr(estimator, "init") else None)
@@ -210,12 +212,22 @@ def _started(estimator, labels, kept, weight):
     if start is None:
         yield
         return
-    check_init(start, kept, weight[kept], estimator.n_clusters)
+    _check_start_left(estimator, start, weight[kept])
     estimator.init = start
     try:
         yield
     finally:
         estimator.init = init
+
+
+def _check_start_left(estimator, start, weight):
+    """Refuse labels to start from if all samples of one of them are outliers."""
+    lost = np.flatnonzero(Labelling(start, estimator.n_clusters, weight).empty)
+    if len(lost):
+        raise ValueError(
+            f"outliers={estimator.outliers!r} takes all samples of label {lost[0]} in init; ask "
+            "for fewer outliers, or pass another init."
+        )
 
 
 def linked_samples(links, n_samples):

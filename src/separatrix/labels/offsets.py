@@ -13,7 +13,9 @@ FLOW_SAMPLES = 20_000
 FLOW_ROUNDS = 5
 # Of more samples, so many are drawn for the first offsets: some more than the last part of them.
 DRAWN = 70_000
-# Most rounds over all clusters that improve them, of few samples and of more.
+# Most rounds over all clusters that improve them: of few samples as many as have so many updates in
+# all, but not more than 50, and of more samples the fewest.
+UPDATES = 1000
 SWEEPS = 50
 FEW_SWEEPS = 5
 
@@ -78,7 +80,9 @@ def swept_offsets(scores, weight, least, most, offsets):
     Scores, and weights where there are any, may be in any array namespace.
     """
     n_samples, n_clusters = scores.shape
-    n_sweeps = SWEEPS if n_samples <= FLOW_SAMPLES else FEW_SWEEPS
+    n_sweeps = FEW_SWEEPS
+    if n_samples <= FLOW_SAMPLES:
+        n_sweeps = min(SWEEPS, max(FEW_SWEEPS, UPDATES // n_clusters))
     best, best_excess = offsets.copy(), np.inf
     stale = True
     for sweep in range(n_sweeps + 1):

@@ -555,7 +555,8 @@ def _squared_distances_on_device(X, Y):
 def gaussian(X, Y, gamma):
     """Gaussian kernel of rows, one for equal ones however narrow it is."""
     values = squared_distances(X, Y)
-    values *= -float(gamma)
+    with np.errstate(over="ignore"):  # the kernel of what is infinitely far is zero
+        values *= -float(gamma)
     xp, _ = namespace_of(values)
     return xp.exp(values)
 
@@ -565,7 +566,8 @@ def gaussian_of_norms(rows, norms, i, gamma):
     sums = norms + norms[i]
     squares = sums - 2.0 * (rows @ rows[i])
     squares[squares <= 10 * np.finfo(np.float64).eps * sums] = 0.0
-    squares *= -float(gamma)
+    with np.errstate(over="ignore"):  # the kernel of what is infinitely far is zero
+        squares *= -float(gamma)
     return np.exp(squares)
 
 

@@ -113,8 +113,9 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
     """
     partition = problem.partition(n_clusters)
     partition.assign(problem.rule(start))
-    boundaries = start
-    iterations = progress.iterations(0 if partition.empty.any() else max_iter)
+    is_lost = partition.empty.any()  # links may leave a cluster of the start no samples
+    boundaries = problem.means(partition).pairwise if is_lost else start
+    iterations = progress.iterations(0 if is_lost else max_iter)
     for _ in iterations:
         partition, boundaries, moved = update(problem, partition)
         iterations.record(problem.objective(partition), boundaries)
