@@ -289,3 +289,13 @@ def test_one_heavy_sample_needs_no_copies_without_end():
     weight[0] = 1e12
     model = SquaredLossMutualInformationClustering(2, n_neighbors=3).fit(X, sample_weight=weight)
     assert len(model.labels_) == len(X)
+
+
+def test_similarities_below_rounding_do_not_connect():
+    """Eigenvalues that differ by rounding alone would have any vectors."""
+    X = np.repeat([0.0, 7.0, 14.0], [3, 2, 4]) + np.random.default_rng(0).normal(size=9) * 0.3
+    for gamma in 1.0, 2.0, 3.0, 4.0:
+        model = SquaredLossMutualInformationClustering(2, affinity="rbf", gamma=gamma)
+        labels = model.fit_predict(X[:, None])
+        assert len(set(labels[:3])) == len(set(labels[5:])) == 1
+        assert labels[0] != labels[8]  # the heaviest parts

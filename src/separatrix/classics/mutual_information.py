@@ -59,6 +59,8 @@ DENSE_SAMPLES = 1_000
 EIGENVECTOR_TOL = 1e-3
 # Entries of an eigenvector, as shares of the largest, that rounding may have made.
 ROUNDING = 1e-8
+# Least normalised similarity that connects samples.
+LEAST_LINK = 1e-14
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -270,7 +272,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
                 information = least_squares_mutual_information(
                     rows[copies], labels[copies], random_state=seed
                 )
-            if best is None or information >= best.information:
+            # of equally good ones the last: rounding must not decide
+            if best is None or information >= best.information - 1e-9 * abs(best.information):
                 best = replace(problem, result=result, information=information)
             if step.close():
                 break
@@ -423,11 +426,11 @@ def solve_information(problem, n_clusters, *, normalize):
     if graph.has_samples and sp.issparse(K):
         K = K + sp.diags_array(counts.astype(np.float64))
     # eigenvectors of all samples are equal for equal ones: a vector of nodes over their roots
-    scale, known = 1 / roots, np.zeros((len(roots), 0))
-    if normalize:
-        mass = np.sqrt(np.maximum(degrees(K), tiny))
-        scale, known = 1 / mass, component_vectors(K, mass, n_clusters)
+    mass = np.sqrt(np.maximum(degrees(K), tiny)) if normalize else roots
+    scale, known = 1 / mass, np.zeros((len(roots), 0))
     scaled = sp.diags_array(scale) @ K @ sp.diags_array(scale)
+    if normalize:
+        known = component_vectors(scaled, mass, n_clusters)
     if normalize and sp.issparse(K) and len(roots) > max(DENSE_SAMPLES, 2 * n_clusters):
         values, vectors = leading_on_graph(K, scaled, n_clusters, known)
     else:
@@ -476,10 +479,11 @@ def copies_of(weight):
 def component_vectors(K, roots, n_vectors):
     """Eigenvectors of the largest eigenvalue, one, of the normalised K: one for each component.
 
-    All their combinations are such eigenvectors, too, but only these have no negative values. The
-    heaviest components come first, and at most `n_vectors` of them.
+    Similarities that change eigenvalues by less than rounding does connect nothing. All
+    combinations of these vectors are such eigenvectors, too, but have negative values. The heaviest
+    components come first, and at most `n_vectors` of them.
     """
-    _, component = components(K)
+    _, component = components(K > LEAST_LINK)
     squares = np.bincount(component, weights=roots**2)
     heaviest = np.argsort(-squares, kind="stable")[:n_vectors]
     return np.where(component[:, None] == heaviest, roots[:, None] / np.sqrt(squares[heaviest]), 0)
