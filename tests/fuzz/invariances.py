@@ -180,6 +180,8 @@ def weights_repeat(case, model):
         return None
     if case.is_bounded:  # bounds count samples, whatever they weigh
         return None
+    if case.passes("readout", "vote"):  # which other labellings were met matters, as the docs say
+        return None
     if case.name == "AutoClustering":  # some of whose candidates take no weights, as the docs say
         return None
     weight = 1 + np.arange(len(case.rows)) % 2

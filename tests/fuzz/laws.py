@@ -29,6 +29,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import separatrix
+from separatrix.labels.sizes import size_bounds
 
 from .invariances import GENERAL, PARTICULAR, computed
 from .pieces import BAD, FINE, estimator_of
@@ -389,19 +390,13 @@ def judge_labels(case, model, told):
     by_size = not ({"sample_weight", "known_labels"} & set(case.given) or case.is_bounded)
     if by_size and (np.diff(sizes) > 0).any():
         yield Violation("the largest cluster comes first", "labels_", told=str(sizes))
-    free = case.is_linked or case.is_bounded  # bounds may part equal samples
-    if not free and parts_equal_samples(case, labels):
-        yield Violation("equal samples are in one cluster", "labels_", told=str(labels))
-
-
-def parts_equal_samples(case, labels):
-    """Whether samples that are equal have different labels; None where that is not known."""
     rows = dense(case.X.value)
-    if rows is None or case.precomputed:
-        return None
-    _, group = np.unique(rows, axis=0, return_inverse=True)
-    pairs = np.unique(np.column_stack([group.ravel(), computed(labels)]), axis=0)
-    return len(np.unique(pairs[:, 0])) < len(pairs)
+    free = case.is_linked or case.is_bounded  # bounds may part equal samples
+    if rows is not None and not free and not case.precomputed:
+        _, group = np.unique(rows, axis=0, return_inverse=True)
+        pairs = np.unique(np.column_stack([group.ravel(), labels]), axis=0)
+        if len(np.unique(pairs[:, 0])) < len(pairs):
+            yield Violation("equal samples are in one cluster", "labels_", told=str(labels))
 
 
 def least_label(model):
@@ -436,11 +431,19 @@ def expected_labels(case, model):
     """What `predict` has to say of the training samples; None if nothing is promised."""
     # the paper's vote is no boundary's, nor are labels of bounded sizes where the docs say so
     free = case.is_bounded and "`predict` is free" in " ".join(inspect.getdoc(type(model)).split())
-    free = free or (case.is_bounded and parts_equal_samples(case, model.labels_))
+    free = free or (case.is_bounded and not keeps_sizes(case, model))
     free = free or case.is_linked or case.passes("readout", "vote")
     # so far from the origin, kernels of inner products differ by less than they are rounded to
     free = free or ("far_away" in case.X.words and "kernel" in case.params)
     return computed(model.labels_) if hasattr(model, "labels_") and not free else None
+
+
+def keeps_sizes(case, model):
+    """Whether the predicted clusters of the training samples have the sizes asked for."""
+    bounds = (getattr(model, name) for name in ("min_size", "max_size"))
+    least, most = size_bounds(len(case.rows), model.n_clusters, *bounds)
+    sizes = np.bincount(computed(model.predict(case.X.value)), minlength=model.n_clusters)
+    return bool(((least <= sizes) & (sizes <= most)).all())
 
 
 def judge_predictions(model, said, n, expected, words):

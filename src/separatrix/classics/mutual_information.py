@@ -480,8 +480,8 @@ def component_vectors(K, roots, n_vectors):
     """Eigenvectors of the largest eigenvalue, one, of the normalised K: one for each component.
 
     Similarities that change eigenvalues by less than rounding does connect nothing. All
-    combinations of these vectors are such eigenvectors, too, but have negative values. The heaviest
-    components come first, and at most `n_vectors` of them.
+    combinations of these vectors are such eigenvectors, too, but have negative values. The
+    heaviest components come first, and at most `n_vectors` of them.
     """
     _, component = components(K > LEAST_LINK)
     squares = np.bincount(component, weights=roots**2)

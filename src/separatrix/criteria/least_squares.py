@@ -92,8 +92,8 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     min_size : int, float or array-like of shape (n_clusters,), default=None
         Least number of samples of each cluster. A whole number, or a share of the samples where
         it is below 1, for all clusters or one for each, in any order. Instead of `shares`. The
-        search keeps the bounds, and so does `predict` for the samples of the fit, unless
-        `labels_` must part equal samples to keep them.
+        search keeps the bounds, and so does `predict` for the samples of the fit, unless `labels_`
+        must part samples for it that are equal, or nearly so.
     max_size : int, float or array-like of shape (n_clusters,), default=None
         Most samples of each cluster. Given like `min_size`.
     max_samples : int, default=2000

@@ -68,7 +68,9 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         the better they agree with its outcome; "vote" by the weighted vote of Zhang and Zhou, with
         labellings turned towards the one of the largest weight; or the "best", of the least
         objective. Consensus and best go on to where machine and labels agree. The vote stays as
-        it is, or the nearest to it in balance, so that `predict` may differ in some samples.
+        it is, or the nearest to it in balance, so that `predict` may differ in some samples. It
+        depends on all labellings that the search met, so that a sample of weight two may have
+        another label than one that is repeated.
     max_labellings : int, default=200
         Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
         points of alternating updates to begin with.

@@ -323,7 +323,8 @@ def read_out(space, machine, band, generated, readout):
     if readout == "best":
         return best_labelling(space, machine, labels, saddle, n_clusters)
     rule = vote if readout == "vote" else consensus
-    return band.nearest(rule(labels, saddle.weights, n_clusters))
+    counted = 1.0 if band.counted is None else band.counted
+    return band.nearest(rule(labels, saddle.weights, n_clusters, counted))
 
 
 def status_of(labelling, problem, mixture, gap_tol):

@@ -13,8 +13,8 @@ FLOW_SAMPLES = 20_000
 FLOW_ROUNDS = 5
 # Of more samples, so many are drawn for the first offsets: some more than the last part of them.
 DRAWN = 70_000
-# Most rounds over all clusters that improve them: of few samples as many as have so many updates in
-# all, but not more than 50, and of more samples the fewest.
+# Most rounds over all clusters that improve them. For few samples, as many as have so many updates
+# in all, between the least and the most; for more samples, the least.
 UPDATES = 1000
 SWEEPS = 50
 FEW_SWEEPS = 5

@@ -625,31 +625,32 @@ def best_labelling(space, machine, labellings, saddle, n_clusters):
     return best
 
 
-def vote(labels, weights, n_clusters):
+def vote(labels, weights, n_clusters, counted=1.0):
     """Weighted share of labellings that put each sample in each cluster.
 
     The paper's sign of the weighted sum. Labellings are aligned to the one of the largest weight:
-    y and -y are the same clusters, and would take each other's votes away.
+    y and -y are the same clusters, and would take each other's votes away. Samples may count as
+    several.
     """
     one_hot = np.eye(n_clusters)
-    first = one_hot[labels[int(np.argmax(weights))]]
+    first = one_hot[labels[int(np.argmax(weights))]] * np.reshape(counted, (-1, 1))
     return sum(w * one_hot[aligned(y, first)] for y, w in zip(labels, weights, strict=True))
 
 
-def consensus(labels, weights, n_clusters, max_iter=100):
+def consensus(labels, weights, n_clusters, counted=1.0, max_iter=100):
     """Votes in which labellings count the more, the better they agree with the outcome.
 
     For two clusters it is the leading eigenvector of the weighted sum of yy', by the power method,
     to which the sign of a labelling is of no importance.
     """
-    one_hot = np.eye(n_clusters) - 1 / n_clusters
-    outcome = vote(labels, weights, n_clusters) - 1 / n_clusters
+    one_hot, counted = np.eye(n_clusters) - 1 / n_clusters, np.reshape(counted, (-1, 1))
+    outcome = vote(labels, weights, n_clusters, counted) - 1 / n_clusters
     for _ in range(max_iter):
         before, outcome = outcome, np.zeros_like(outcome)
         for y, w in zip(labels, weights, strict=True):
-            ballot = one_hot[aligned(y, before)]
-            outcome += w * np.sum(ballot * before) * ballot
-        outcome /= max(np.linalg.norm(outcome), 1e-300)
+            ballot = one_hot[aligned(y, counted * before)]
+            outcome += w * np.sum(counted * ballot * before) * ballot
+        outcome /= max(np.sqrt(np.sum(counted * outcome**2)), 1e-300)
         if np.linalg.norm(outcome - before) <= 1e-6:
             break
     return outcome
