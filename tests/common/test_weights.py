@@ -20,7 +20,7 @@ OPTIONS = {
         for comparison in ("one-vs-all", "one-vs-one")
     ],
     "KernelKMeans": KERNELS,
-    "LabelGenerationMarginClustering": KERNELS,
+    "LabelGenerationMarginClustering": [{**one, "max_labellings": 8} for one in KERNELS],
     "LDAKMeans": [{}],
     "MaximinSeparationClustering": [
         {"solver": "mpm", "multiway": "pairwise"},
@@ -46,8 +46,8 @@ OPTIONS = {
         {"solver": "sqp"},
     ],
     "OptimalMarginDistributionClustering": [
-        {"solver": "newton"},
-        {"solver": "mirror-descent", "kernel": "linear"},
+        {"solver": "newton", "max_labellings": 8},
+        {"solver": "mirror-descent", "kernel": "linear", "max_labellings": 8},
     ],
     "RegularizedLeastSquaresClustering": [
         {"solver": "shaking"},
