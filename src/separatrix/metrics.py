@@ -826,11 +826,11 @@ def structure_test(
         spanning tree find in these tables with as many clusters. A label of -1 is a cluster like
         any other.
     n_draws : int or None, default=None
-        Tables without clusters of each of two kinds, at least 8. None draws 8, and where these
-        leave a doubt 16 to 24, more of few samples.
+        Tables without clusters of each of three kinds, at least 8. None draws 8, and where these
+        leave a doubt 16 to 24, more of few samples. A kind that looks like `X` ends the test.
     level : float, default=0.15
-        Clusters are there where the p-value is below it. The larger p-value of two kinds of tables
-        counts, so that at 0.15 about four in a hundred tables without clusters pass.
+        Clusters are there where the p-value is below it. The largest p-value of three kinds of
+        tables counts, so that at 0.15 about four in a hundred tables without clusters pass.
     max_samples : int, default=2_000
         Samples to look at; of more, at as many drawn without replacement.
     n_jobs : int, default=None
@@ -851,11 +851,13 @@ def structure_test(
     -----
     A table without clusters has as many samples, and columns that have one mode each and correlate
     as those of `X` do (a Gaussian copula); or principal coordinates that have one mode each and
-    are independent. Each measure is put in units of its standard deviation over these tables, and
-    the statistic is the length of what lies above their means. The p-value comes from the
-    distribution of extremes with the mean and variance that the statistic has on these tables,
-    and the larger one of both kinds counts. So a stretched axis, a
-    skewed column or correlated ones are no clusters. Columns of few values are spread out first,
+    are independent; or the covariances and distances from the mean of `X`, with a density that is
+    the same on ellipsoids and falls outwards. Each measure is put in units of its standard
+    deviation over these tables, and the statistic is the length of what lies above their means.
+    The p-value comes from the distribution of extremes with the mean and variance that the
+    statistic has on these tables, and the largest one of the three kinds counts. So a stretched
+    axis, a skewed column, correlated ones or a ball are no clusters. Columns of few values are
+    spread out first,
     and one-hot columns stay those of a category: levels and categories by themselves are no
     clusters, either. What is neither a group nor like these tables, such as one curved band, may
     be taken for clusters.

@@ -173,7 +173,7 @@ def test_samples_without_weight_change_no_fit():
 
 def test_a_start_that_outliers_empty_is_refused():
     X = with_far_samples()[0]
-    init = np.r_[np.arange(len(X) - 2) % 2, 2, 2]
+    init = np.r_[np.arange(len(X) - 2) % 2, 2, 2].astype(float)
     with pytest.raises(ValueError, match=r"outliers=0\.1 takes all samples of label 2 in init"):
         KernelKMeans(3, outliers=0.1, init=init).fit(X)
 

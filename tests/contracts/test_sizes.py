@@ -96,6 +96,12 @@ def test_bounds_that_no_sizes_meet_are_refused(estimator, params, words):
         estimator(3, **params).fit(cloud())
 
 
+@bounded
+def test_one_cluster_has_all_samples_or_is_refused(estimator):
+    with pytest.raises(ValueError, match=r"max_size=0.5 is infeasible: .* 1 \* 15 = 15 .* got 30"):
+        estimator(1, max_size=0.5).fit(cloud())
+
+
 def test_bounds_do_not_go_with_shares():
     with pytest.raises(ValueError, match="shares='free' only"):
         RegularizedLeastSquaresClustering(3, min_size=5, shares="equal").fit(cloud())

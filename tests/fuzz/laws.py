@@ -440,10 +440,15 @@ def expected_labels(case, model):
 
 def keeps_sizes(case, model):
     """Whether the predicted clusters of the training samples have the sizes asked for."""
+    weight = np.ones(len(case.rows))
+    if "sample_weight" in case.given:  # whose sums are sizes, in units of their mean
+        weight = weight * np.asarray(case.given["sample_weight"].value, dtype=np.float64)
+        weight = weight / weight.mean()
     bounds = (getattr(model, name) for name in ("min_size", "max_size"))
     least, most = size_bounds(len(case.rows), model.n_clusters, *bounds)
-    sizes = np.bincount(computed(model.predict(case.X.value)), minlength=model.n_clusters)
-    return bool(((least <= sizes) & (sizes <= most)).all())
+    labels = computed(model.predict(case.X.value))
+    sizes = np.bincount(labels, weight, minlength=model.n_clusters)
+    return bool(((least <= sizes + 1e-9) & (sizes - 1e-9 <= most)).all())
 
 
 def judge_predictions(model, said, n, expected, words):

@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import kstest, spearmanr
 
 from separatrix.validity import nulls
 from separatrix.validity.nulls import (
     KINDS,
+    Elliptical,
     NullTables,
     OneHot,
     Unimodal,
     normal_scores,
     one_hot_categories,
+    upper_corners,
     without_levels,
 )
 
@@ -151,3 +153,42 @@ def test_tables_come_back_in_the_units_of_the_samples(scale, n_features):
     X = scale * (5 + np.random.default_rng(0).normal(size=(50, n_features)))
     tables = NullTables.of(X, RNG(0))
     np.testing.assert_allclose(tables.in_units(tables.samples), X, atol=1e-9 * scale)
+
+
+def in_a_ball(n, d, rng):
+    X = rng.standard_normal((n, d))
+    return X * (rng.random_sample((n, 1)) ** (1 / d) / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_concave_bound_is_the_least(seed):
+    x = np.append(0.0, np.sort(RNG(seed).random_sample(30)))
+    y = np.linspace(0, 1, 31)
+    corners = upper_corners(x, y)
+    highest = y.copy()  # of all chords over each place
+    for i in range(31):
+        for j in range(i + 1, 31):
+            chord = np.interp(x, x[[i, j]], y[[i, j]], left=0, right=0)
+            highest = np.maximum(highest, chord)
+    np.testing.assert_allclose(np.interp(x, x[corners], y[corners]), highest)
+
+
+def test_a_ball_stays_one():
+    X = in_a_ball(4000, 3, RNG(0)) * [3, 1, 1]
+    X = X - X.mean(axis=0)
+    drawn = Elliptical.of(X).draw(4000, RNG(1)) / [3, 1, 1]
+    volumes = np.linalg.norm(drawn, axis=1) ** 3
+    assert kstest(volumes, "uniform").statistic < 0.03
+    np.testing.assert_allclose(drawn.std(axis=0), 5**-0.5, rtol=0.05)
+
+
+def test_two_groups_become_one_and_flat_directions_stay_flat():
+    X = np.zeros((600, 3))
+    X[:, :2] = RNG(0).standard_normal((600, 2)) + 9 * (np.arange(600)[:, None] % 2)
+    found = Elliptical.of(X - X.mean(axis=0))
+    assert (np.diff(np.diff(found.shares) / np.diff(found.volumes)) <= 0).all()
+    drawn = found.draw(600, RNG(1))
+    assert not drawn[:, 2].any()
+    along = drawn @ [1, 1, 0] / np.sqrt(2)
+    middle, half = np.mean(np.abs(along) < 2), np.mean(np.abs(along - 6) < 2)
+    assert middle > half  # where there was nothing

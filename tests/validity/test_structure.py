@@ -134,9 +134,15 @@ def category(rng, n):
     return np.eye(4)[rng.integers(4, size=n)]
 
 
+def ball(rng, n, d):
+    X = rng.normal(size=(n, d))
+    return X * rng.random((n, 1)) ** (1 / d) / np.linalg.norm(X, axis=1, keepdims=True)
+
+
 NOISE = {
     "stretched": lambda rng: rng.normal(size=(150, 3)) * [9, 1, 1],
     "uniform": lambda rng: rng.random((150, 2)),
+    "a ball": lambda rng: ball(rng, 400, 3),
     "heavy tails": lambda rng: rng.standard_t(3, size=(150, 3)),
     "skewed": lambda rng: rng.lognormal(size=(150, 3)),
     "one-hot": lambda rng: np.hstack([category(rng, 150), category(rng, 150)]),
@@ -180,7 +186,7 @@ def test_more_tables_are_drawn_where_few_leave_a_doubt(monkeypatch):
 
 def test_a_clusterer_sees_the_units_of_the_samples():
     X, _ = make_blobs(100, centers=[[0, 0], [9, 0]], random_state=0)
-    clusterer = make_pipeline(FunctionTransformer(), DBSCAN(eps=2_000))
+    clusterer = make_pipeline(FunctionTransformer(), DBSCAN(eps=3_000))
     assert quick(1_000 * X + 5, clusterer).has_clusters
 
 

@@ -255,6 +255,12 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     def _bounds_sizes(self):
         return False  # the search keeps them
 
+    def _check_sizes(self, n_samples, links):
+        if (
+            self.n_clusters == 1
+        ):  # which nothing is searched for, so that the search checks nothing
+            Sizes.of(n_samples, 1, self.shares, self.min_size, self.max_size)
+
     def _breaks_sizes(self, labels, sample_weight, links):
         """Boundaries part no equal samples, and may so miss bounds that labels can keep."""
         is_free = self.min_size is None and self.max_size is None

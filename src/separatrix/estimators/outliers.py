@@ -222,7 +222,8 @@ def _started(estimator, labels, kept, weight):
 
 def _check_start_left(estimator, start, weight):
     """Refuse labels to start from if all samples of one of them are outliers."""
-    lost = np.flatnonzero(Labelling(start, estimator.n_clusters, weight).empty)
+    labels = start.astype(np.int32)  # whole numbers, though they may be floats
+    lost = np.flatnonzero(Labelling(labels, estimator.n_clusters, weight).empty)
     if len(lost):
         raise ValueError(
             f"outliers={estimator.outliers!r} takes all samples of label {lost[0]} in init; ask "

@@ -12,13 +12,16 @@ from separatrix.validity.features import is_of_levels
 
 __all__ = ["KINDS", "NullTables"]
 
-# What is kept of the table: ranks that correlate as its columns do, or its principal axes.
-KINDS = ("columns", "principal axes")
+# What is kept of the table: ranks that correlate as its columns do, its principal axes, or how far
+# samples lie from the mean by its covariances.
+KINDS = ("columns", "principal axes", "distances")
 # Intervals that a distribution is described by, and the share of values around its mode.
 N_INTERVALS = 64
 DENSEST = 0.25
 # Of the standard deviation, the least width of an interval: values may be equal.
 LEAST_WIDTH = 1e-4
+# Of the largest variance, the least of an axis along which samples vary.
+FLAT = 1e-10
 # Shares of ones between which a binary column has a threshold, and how often this is moved.
 SHARES = (1e-6, 1 - 1e-6)
 N_BALANCING = 12
@@ -151,11 +154,68 @@ class Unimodal:
 
 
 @dataclass(frozen=True)
+class Elliptical:
+    """The distribution nearest to samples whose density is the same on ellipsoids, and falls.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_edges,)
+        Distribution function at the edges of shells of constant density.
+    volumes : ndarray of shape (n_edges,)
+        Volumes within these edges, the largest one.
+    farthest : float
+        Distance of the farthest sample from the mean, by the covariances.
+    root : ndarray of shape (n_features, rank)
+        From directions on a sphere to those of samples.
+    """
+
+    shares: np.ndarray
+    volumes: np.ndarray
+    farthest: float
+    root: np.ndarray
+
+    @classmethod
+    def of(cls, samples):
+        """Distribution of centred samples: the concave one nearest to that of their volumes."""
+        variances, axes = np.linalg.eigh(samples.T @ samples / len(samples))
+        present = variances > FLAT * variances.max()
+        root = axes[:, present] * np.sqrt(variances[present])
+        distances = np.sort(np.linalg.norm(samples @ (root / variances[present]), axis=1))
+        farthest, rank = float(distances[-1]), root.shape[1]
+        volumes = np.append(0.0, (distances / farthest) ** rank)
+        shares = np.linspace(0, 1, len(volumes))
+        corners = upper_corners(volumes, shares)
+        return cls(shares[corners], volumes[corners], farthest, root)
+
+    def draw(self, n_samples, rng):
+        """Samples of the distribution."""
+        rank = self.root.shape[1]
+        directions = rng.standard_normal((n_samples, rank))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        volumes = np.interp(rng.random_sample(n_samples), self.shares, self.volumes)
+        return (self.farthest * volumes ** (1 / rank))[:, None] * directions @ self.root.T
+
+
+def upper_corners(x, y):
+    """Points of a rising curve that are corners of its least concave bound from above."""
+    corners: list[int] = []
+    for i in range(len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2:]
+            if (y[b] - y[a]) * (x[i] - x[a]) > (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return corners
+
+
+@dataclass(frozen=True)
 class NullTables:
     """What tables without clusters keep of a given one: its size, its columns, how they correlate.
 
     Each column, or each principal coordinate, has the distribution with one mode that is nearest
     to its own. Columns hang together by a Gaussian copula; principal coordinates are independent.
+    Where distances from the mean are kept, the density is the same on ellipsoids.
 
     Parameters
     ----------
@@ -169,6 +229,8 @@ class NullTables:
         Root of the correlations of the columns' normal scores.
     axes : ndarray of shape (n_features, n_features)
         Principal axes, in columns.
+    elliptical : Elliptical
+        Distribution of the distances from the mean.
     categories : list of OneHot
         Columns of one category each.
     """
@@ -179,6 +241,7 @@ class NullTables:
     coordinates: list
     root: np.ndarray
     axes: np.ndarray
+    elliptical: Elliptical
     categories: list
 
     @classmethod
@@ -199,6 +262,7 @@ class NullTables:
             [Unimodal.of(column) for column in (samples @ axes).T],
             root_of(ranks / spread),
             axes,
+            Elliptical.of(samples),
             one_hot_categories(X) if frame.axes is None else [],
         )
 
@@ -216,6 +280,8 @@ class NullTables:
     def draw(self, kind, rng):
         """A table without clusters, of one of the `KINDS`."""
         shape = self.samples.shape
+        if kind == "distances":
+            return self.elliptical.draw(shape[0], rng)
         if kind == "principal axes":
             shares = rng.random_sample(shape)
             return at_quantiles(self.coordinates, shares) @ self.axes.T
