@@ -325,9 +325,15 @@ def run_models(module, monkeypatch, tmp_path):
 
 def run_audit(module, monkeypatch, tmp_path):
     """Licences alone: tests ask no service."""
-    untold = lambda found: [{"name": name, "skip_reason": "not asked"} for name in found]  # noqa: E731
+    asked = []
+
+    def untold(found):
+        asked.extend(found)
+        return [{"name": name, "skip_reason": "not asked"} for name in found]
+
     shrink(module, monkeypatch, audited=untold)
     assert main_of(module, monkeypatch) == 0
+    assert {"numba", "matplotlib", "typer", "dask", "skl2onnx"} <= set(asked)  # all extras
 
 
 def run_mutation(module, monkeypatch, tmp_path):
