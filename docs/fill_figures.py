@@ -90,7 +90,7 @@ def busy(cells, shown, cores):
     """A word on other work of the machine, if it had any."""
     load = median(one["load"] for name in shown for one in cells[name].values())
     if load > cores:
-        yield f"\nThe machine was busy meanwhile (load {load:.0f} on {cores} cores)."
+        yield f"\nThe machine was also busy with other work (load {load:.0f} on {cores} cores)."
 
 
 def spent(cell):
