@@ -471,7 +471,7 @@ class AutoClustering(
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Estimate the probability of each cluster, as sure as held-back labels were predicted.
+        """Probability of each cluster, calibrated on held-back labels.
 
         Parameters
         ----------
