@@ -118,7 +118,11 @@ def all_speeds(n_clusters):
         row = [spent(cells.get(f"{size}/{n_clusters}")) for size in measured]
         row.append("–" if power is None else f"{power:.2f}")
         lines.append(f"| `{name}` | " + " | ".join(row) + " |")
-    return "\n".join(lines) + "\n"
+    of_these = {
+        name: {cell: one for cell, one in cells.items() if cell.endswith(f"/{n_clusters}")}
+        for name, cells in found["cells"].items()
+    }
+    return "\n".join([*lines, *busy(of_these, of_these, found["conditions"]["cores"])]) + "\n"
 
 
 def clusterers(found):
