@@ -285,7 +285,7 @@ def test_columns_are_not_overwritten(tmp_path, capfd):
     [
         (TABLE.replace("27,y,7.5", "27,y,"), "line 9, column 'pay': the value is missing"),
         (TABLE.replace("27,y", "27,?"), "line 9, column 'city': the value is missing"),
-        (TABLE.replace("27,y", "NA,y"), "line 9, column 'age': .*missing .1 in this column.*--impute"),
+        (TABLE.replace("27,y", "NA,y"), "line 9, column 'age': .*missing .1 in .*--impute"),
         ("a,region\n1,EU\n2,NA\n3,EU\n", "line 3, column 'region': the value is missing"),
         ("a,region\n1,x\n2,\n3,x\n", "line 3, column 'region': the value is missing"),
         ("a\n1\n\n9\n10\n", "line 3, column 'a': the value is missing"),

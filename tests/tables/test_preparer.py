@@ -168,7 +168,7 @@ def test_what_is_missing_only_later_is_as_the_average_row():
 @pytest.mark.parametrize("column", ["income", "plan", "since"])
 def test_missing_values_are_refused_if_asked(column):
     gaps = with_gaps(column, [7, 9])
-    with pytest.raises(CellError, match="missing .2 in this column.; pass impute='median'"):
+    with pytest.raises(CellError, match=r"missing \(2 in this column\); pass impute='median'"):
         TablePreparer(impute=None).fit(gaps)
     preparer = TablePreparer(impute=None).fit(TABLE)
     with pytest.raises(CellError, match=f"column '{column}', row 7: the value is missing"):
