@@ -345,15 +345,22 @@ def changed(cells, before, name, cell):
 
 
 def print_changes(cells, before):
-    """How many cells there are to compare with the last run, and how many of them differ."""
+    """How many cells were measured since the last run, and how many of them differ from it."""
     heading(f"the last run, by the ratio to KMeans: a factor of {CHANGE} is a change")
     if not before:
         print("none is kept; --again keeps the one before it")
         return
-    pairs = [(name, cell) for name in cells if name not in PEERS for cell in cells[name]]
-    ratios = np.array([change(cells, before, *pair) for pair in pairs])
+    ratios = np.array(
+        [
+            change(cells, before, name, cell)
+            for name in cells
+            if name not in PEERS
+            for cell, found in cells[name].items()
+            if found != before.get(name, {}).get(cell)
+        ]
+    )
     slower, faster = np.sum(ratios >= CHANGE), np.sum(ratios <= 1 / CHANGE)
-    print(f"{np.isfinite(ratios).sum()} cells: {slower} slower, {faster} faster")
+    print(f"cells measured again: {np.isfinite(ratios).sum()}, slower {slower}, faster {faster}")
 
 
 def exponents(cells, clusters):
@@ -413,7 +420,7 @@ def main():
     if args.again:
         if cells:
             shutil.copyfile(args.results, last)
-        for mine in (cells.get(name, {}) for name in args.only):
+        for mine in (cells.get(name, {}) for name in args.only if not is_missing(name)):
             for case in cases:
                 mine.pop(cell_of(*case), None)
     if not args.report:

@@ -200,10 +200,14 @@ def run_harness(module, monkeypatch, tmp_path):
     n_calls = len(calls)
     main_of(module, monkeypatch, *only, *options)
     assert len(calls) == n_calls
-    printed = printed_by(module, monkeypatch, "--only", "KernelKMeans", *options, "--again")
+    found["GemClus"] = {"60/2": {"seconds": 1.0, "ari": 1.0}}  # by an interpreter that has it
+    module.write(kept, found)
+    only = "--only", "GemClus", "KernelKMeans"
+    printed = printed_by(module, monkeypatch, *only, *options, "--again")
     assert len(calls) == n_calls + 4
     assert json.loads((tmp_path / "harness_before.json").read_text())["cells"] == found
-    assert re.search("^3 cells: . slower, . faster", printed, re.MULTILINE)
+    assert json.loads(kept.read_text())["cells"]["GemClus"] == found["GemClus"]
+    assert re.search("^cells measured again: 3, slower ., faster .$", printed, re.MULTILINE)
 
 
 def test_what_took_too_long_is_not_tried_with_more_samples(script):
