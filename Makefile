@@ -88,6 +88,7 @@ papers: .venv/dev.stamp
 speed: .venv/dev.stamp
 	$(BIN)/python benchmarks/speed/harness.py $(SPEED)
 	$(BIN)/python docs/fill_figures.py
+	$(BIN)/python docs/draw_speed.py
 
 # Kills, interrupts, damaged model files, memory of refits, fits at the same time.
 robustness: .venv/dev.stamp
@@ -109,6 +110,7 @@ figures: .venv/dev.stamp
 	$(BIN)/python examples/gallery.py
 	$(BIN)/python docs/draw_chart.py
 	$(BIN)/python docs/draw_criteria.py
+	$(BIN)/python docs/draw_speed.py
 
 # The table of all estimators and parameters in docs.
 parameters: .venv/dev.stamp

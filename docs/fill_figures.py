@@ -90,7 +90,7 @@ def busy(cells, shown, cores):
     """A word on other work of the machine, if it had any."""
     load = median(one["load"] for name in shown for one in cells[name].values())
     if load > cores:
-        yield f"\nThe machine was busy meanwhile (load {load:.0f} on {cores} cores)."
+        yield f"\nThe machine was also busy with other work (load {load:.0f} on {cores} cores)."
 
 
 def spent(cell):
@@ -102,7 +102,53 @@ def spent(cell):
     return f"{cell['seconds']:.2g} s, {cell['megabytes']:.0f} MB"
 
 
-TABLES = {"speed": speed}
+def all_speeds(n_clusters):
+    """Seconds, memory and growth of all clusterers and peers, by the number of samples."""
+    found = results("speed/harness")
+    measured = [
+        size
+        for size in found["sizes"]
+        if any(f"{size}/{n_clusters}" in cells for cells in found["cells"].values())
+    ]
+    heads = ["", *(f"n = {size:,}" for size in measured), "power of n"]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for name in clusterers(found):
+        cells = found["cells"].get(name, {})
+        power = found["exponents"].get(name, {}).get(n_clusters)
+        row = [spent(cells.get(f"{size}/{n_clusters}")) for size in measured]
+        row.append("–" if power is None else f"{power:.2f}")
+        lines.append(f"| `{name}` | " + " | ".join(row) + " |")
+    of_these = {
+        name: {cell: one for cell, one in cells.items() if cell.endswith(f"/{n_clusters}")}
+        for name, cells in found["cells"].items()
+    }
+    return "\n".join([*lines, *busy(of_these, of_these, found["conditions"]["cores"])]) + "\n"
+
+
+def clusterers(found):
+    """Names of the peers and of the clusterers, kind by kind."""
+    return [*found["peers"], *(name for kind in found["kinds"].values() for name in kind)]
+
+
+def sizes_measured(case):
+    """How many clusterers were measured, or failed, by the numbers of samples and clusters."""
+    found = results("speed/harness")
+    everyone = clusterers(found)
+    lines = [
+        "| samples | clusters | clusterers measured | too slow or too large |",
+        "|---" * 4 + "|",
+    ]
+    for size in found["sizes"]:
+        for n_clusters in case.split():
+            cell = f"{size}/{n_clusters}"
+            tried = [found["cells"].get(name, {}).get(cell) for name in everyone]
+            failed = sum("failed" in one for one in tried if one)
+            done = sum(one is not None for one in tried) - failed
+            lines.append(f"| {size:,} | {n_clusters} | {done} of {len(everyone)} | {failed} |")
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {"speed": speed, "all_speeds": all_speeds, "sizes_measured": sizes_measured}
 
 
 def filled(text):

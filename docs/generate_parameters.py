@@ -12,9 +12,9 @@ import separatrix
 PAGE = Path(__file__).with_name("parameters.md")
 HEAD = """# All estimators and parameters
 
-Written by `make parameters` from signatures and docstrings. A name means the same in every
-estimator that has it; the first sentence of its description, which is the same in all of them, is
-given here, and the estimators go on with what is particular.
+`make parameters` writes this page from signatures and docstrings. A name means the same in every
+estimator that has it. The page gives the first sentence of its description, which is the same in
+all of them; the docstring of each estimator continues with the details.
 """
 
 

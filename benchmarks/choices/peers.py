@@ -224,14 +224,14 @@ def linked(row, kind, pairs):
 
 
 def must_links(row):
-    """Samples of different groups are together."""
+    """Linked samples of different groups are in one cluster."""
     pairs = [(0, 20), (1, 40)]
     labels = linked(row, "must_link", pairs)
     require(all(labels[i] == labels[j] for i, j in pairs), "a link is violated")
 
 
 def cannot_links(row):
-    """Samples of the same group are apart."""
+    """Linked samples of the same group are in different clusters."""
     pairs = [(0, 1), (20, 21)]
     labels = linked(row, "cannot_link", pairs)
     apart = all(labels[i] != labels[j] or labels[i] < 0 for i, j in pairs)
@@ -260,7 +260,7 @@ def weights(row):
 
 
 def outliers(row):
-    """Three far samples belong nowhere, and most others do."""
+    """Three far samples belong to no cluster, and most others to one."""
     require(row.outliers is not None, "no such parameter")
     labels = np.asarray(row.fitted(np.vstack([X, FAR]), **row.outliers).labels_)
     require((labels[60:] == -1).all(), "far samples are in clusters")
@@ -268,7 +268,7 @@ def outliers(row):
 
 
 def explanation(row):
-    """Something says which features decide."""
+    """Weights, importances or rules say which features decide."""
     model = row.fitted(X)
     if row.library == "Separatrix":
         import separatrix
@@ -286,12 +286,12 @@ def explanation(row):
 
 
 def sparse(row):
-    """Sparse samples have the clusters of dense ones."""
+    """Sparse samples give the same clusters as dense ones."""
     require(same(row.fitted(sp.csr_matrix(X)).labels_, row.fitted(X).labels_), "other clusters")
 
 
 def dask(row):
-    """Labels of a dask array are one, too."""
+    """A dask array is accepted, and its labels are a dask array too."""
     array = importlib.import_module("dask.array")
     labels = row.fitted(array.from_array(X, chunks=(20, 2))).labels_
     require(hasattr(labels, "dask"), "the array is loaded")
@@ -372,11 +372,12 @@ def measured(rows, names, kept):
 
 HEAD = """# Side by side
 
-What the clusterers of Separatrix and of other libraries give. Every cell was checked by running
-the estimator on small data, with its default settings but for what is asked for: `yes` means that
-the outcome is what the list below says. An empty cell means that there is no such thing, that it
-raised an error, or that the outcome was another; `benchmarks/results/peers` keeps the reason.
-Written by `python benchmarks/choices/peers.py --own` from what that and `--peers` measured.
+This page shows what the clusterers of Separatrix and of other libraries offer. Every cell was
+checked by running the estimator on small data, with default settings except for the feature in
+question: `yes` means that the outcome is what the list below says. An empty cell means that the
+feature does not exist, that it raised an error, or that the outcome was different;
+`benchmarks/results/peers` keeps the reason. `python benchmarks/choices/peers.py --own` writes this
+page from what it and `--peers` measured.
 """
 
 

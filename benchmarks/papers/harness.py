@@ -106,6 +106,11 @@ def value_of(values, key):
     return values.get(key)
 
 
+def collected(runs):
+    """Lists of the values of runs, by their names, from the values of each run by name."""
+    return {name: [run[name] for run in runs] for name in runs[0]}
+
+
 def constant(_, value):
     """A value whatever a job returned: what the paper has, to stand beside it."""
     return value

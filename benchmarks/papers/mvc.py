@@ -24,6 +24,7 @@ from benchmarks.papers.harness import (
     Claim,
     Job,
     Table,
+    collected,
     published_in,
     standard_error,
     value_cell,
@@ -269,11 +270,6 @@ def errors_of_volume(y, W, matrix="normalized"):
 def error(y, labels):
     """Clustering error in percent."""
     return 100 * clustering_error(y, labels)
-
-
-def collected(errors):
-    """Errors by method of a list of errors by method."""
-    return {method: [each[method] for each in errors] for method in errors[0]}
 
 
 VOLUME_VARIANTS = {

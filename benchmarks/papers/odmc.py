@@ -25,6 +25,7 @@ from benchmarks.papers.harness import (
     Claim,
     Job,
     Table,
+    collected,
     constant,
     published_in,
     value_cell,
@@ -312,7 +313,7 @@ def named(variant, measures):
 def repeated(method, this, settings, n_repeats):
     """Measures of fits of several seeds, as lists."""
     runs = [asdict(measures_of(method, this, settings, seed)) for seed in range(n_repeats)]
-    return {key: [run[key] for run in runs] for key in runs[0]}
+    return collected(runs)
 
 
 # --- Table 2 ------------------------------------------------------------------------------------

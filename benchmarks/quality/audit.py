@@ -15,7 +15,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("plot", "cli", "dask")
+EXTRAS = ("all",)  # which names the others for users
 
 
 def installed(name, extras=()):

@@ -1,17 +1,21 @@
-"""Time and memory of every clusterer beside scikit-learn's, from a thousand to a million samples.
+"""Time and memory of every clusterer beside its peers, from a thousand to a million samples.
 
     python benchmarks/speed/harness.py                            # what is not measured yet
     python benchmarks/speed/harness.py --only KernelKMeans --sizes 1000 10000
     python benchmarks/speed/harness.py --again                    # all anew, beside the last run
-    python benchmarks/speed/harness.py --report                   # the tables and plots alone
+    python benchmarks/speed/harness.py --report                   # the tables alone
+    python docs/draw_speed.py                                     # the plots
 
 Each clusterer at its defaults against KMeans(n_init=10), SpectralClustering on neighbours,
-GaussianMixture and, where it is installed, GemClus' LinearMMD. Every cell is a process of its own
-with one thread. It tells the seconds of its first small fit, then those of a warm fit, its peak of
-memory beyond the data, and the adjusted Rand index. Seconds are those of the processor, so that
-other work on the machine counts little. A process that needs more of them than --limit is ended,
-and larger cells of that clusterer are not tried. Every finished cell is kept in
-results/speed/harness.json: a run that was killed is taken up where it ended.
+GaussianMixture and GemClus' LinearMMD. Where GemClus is not installed its rows say so; another
+interpreter that has it can add them: OTHER/bin/python benchmarks/speed/harness.py --only GemClus.
+
+Every cell is a process of its own with one thread. It tells the seconds of its first small fit,
+then those of a warm fit, its peak of memory beyond the data, and the adjusted Rand index. Seconds
+are those of the processor, so that other work on the machine counts little. A process that needs
+more of them than --limit, or more memory than the machine has, is ended, and larger cells of that
+clusterer are not tried. Every finished cell is kept in results/speed/harness.json: a run that was
+killed is taken up where it ended.
 """
 
 import argparse
@@ -20,6 +24,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,7 +45,6 @@ from output import heading
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results" / "speed" / "harness.json"
-PLOTS = HERE.parents[1] / "docs" / "images"
 # What the project promises: times KMeans at 100,000 samples, times SpectralClustering for graphs,
 # the power of n, and for many clusters seconds and the index that KMeans may be ahead.
 RATIO_LIMIT, GRAPH_RATIO_LIMIT, EXPONENT_LIMIT = 5, 1, 1.15
@@ -99,9 +103,13 @@ ONE_THREAD = dict.fromkeys(
 
 
 def names():
-    """Peers that are installed, and all clusterers."""
-    peers = [name for name in PEERS if name != "GemClus" or importlib.util.find_spec("gemclus")]
-    return peers + [name for kind in KINDS.values() for name in kind]
+    """Peers, and all clusterers."""
+    return [*PEERS, *(name for kind in KINDS.values() for name in kind)]
+
+
+def is_missing(name):
+    """Whether a clusterer is that of another package, which is not installed."""
+    return name == "GemClus" and importlib.util.find_spec("gemclus") is None
 
 
 def estimator_of(name, n_clusters):
@@ -176,7 +184,7 @@ def in_a_process(name, n_samples, n_clusters, limit, **environment):
         env={**os.environ, **ONE_THREAD, **environment},
         capture_output=True,
         text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)),
+        preexec_fn=lambda: restrict(limit),
     )
     if done.returncode == -signal.SIGXCPU:
         return {"failed": f"more than {limit} s"}
@@ -184,6 +192,13 @@ def in_a_process(name, n_samples, n_clusters, limit, **environment):
         said = done.stderr.strip().splitlines() or ["killed, as where no memory is left"]
         return {"failed": said[-1][:200]}
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def restrict(limit):
+    """Let this process have so many seconds of the processor, and the memory of the machine."""
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def first_call(name, limit):
@@ -204,7 +219,9 @@ def write(path, cells):
     """Replace the file in one step, so that a kill leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".part")
-    new.write_text(json.dumps({"conditions": conditions(), "cells": cells}, indent=1) + "\n")
+    asked = {"sizes": SIZES, "clusters": CLUSTERS, "peers": list(PEERS), "kinds": KINDS}
+    found = {"exponents": exponents(cells, CLUSTERS), "cells": cells}
+    new.write_text(json.dumps({"conditions": conditions(), **asked, **found}, indent=1) + "\n")
     new.replace(path)
 
 
@@ -224,9 +241,9 @@ def measure(cells, chosen, cases, limit, save):
     """Fill in what is missing of the chosen clusterers, small cells first."""
     wanted = [(name, *case) for case in cases for name in chosen]
     for name, n_samples, n_clusters in wanted:
-        mine = cells.setdefault(name, {})
+        mine = cells.get(name, {})
         cell = cell_of(n_samples, n_clusters)
-        if cell in mine or (n_samples is None and name in PEERS):
+        if cell in mine or is_missing(name) or (n_samples is None and name in PEERS):
             continue
         if n_samples is None:
             found = first_call(name, limit)
@@ -234,6 +251,7 @@ def measure(cells, chosen, cases, limit, save):
             found = untried(mine, n_samples, n_clusters) or in_a_process(
                 name, n_samples, n_clusters, limit
             )
+        cells[name] = mine
         mine[cell] = {key: rounded(value) for key, value in found.items()}
         mine[cell]["load"] = rounded(os.getloadavg()[0])  # of the machine: more than cores is busy
         print(f"{name:42}{cell:>14}  {told(mine[cell])}", flush=True)
@@ -279,6 +297,7 @@ def print_tables(cells, before, sizes, clusters):
         found = {name: cells[name][cell] for name in names() if cell in cells.get(name, {})}
         if not found:
             continue
+        missing = [name for name in PEERS if is_missing(name) and name not in found]
         heading(f"n = {n:,}, k = {k}")
         print(f"{'':42}{'seconds':>9}{'/ KMeans':>10}{'/ spectral':>11}{'MB':>8}{'ARI':>7}")
         for name, one in found.items():
@@ -290,6 +309,8 @@ def print_tables(cells, before, sizes, clusters):
             line += f"{one.get('megabytes', np.nan):8.0f}{one['ari']:7.3f}"
             notes = missed(cells, name, n, k) + changed(cells, before, name, cell)
             print(f"{name:42}{line}{notes}")
+        for name in missing:
+            print(f"{name:42}  not installed; pip install {name.lower()}")
 
 
 def missed(cells, name, n_samples, n_clusters):
@@ -307,14 +328,39 @@ def missed(cells, name, n_samples, n_clusters):
     return "  MISSED" if late and n_samples >= PROMISED_SAMPLES else ""
 
 
-def changed(cells, before, name, cell):
-    """How the ratio to KMeans differs from that of the last run, if it does."""
+def change(cells, before, name, cell):
+    """The ratio to KMeans, divided by that of the last run; NaN where one was not measured."""
     ratio, last = (
         seconds_of(run, name, cell) / seconds_of(run, "KMeans", cell) for run in (cells, before)
     )
-    if name in PEERS or not np.isfinite(ratio / last) or 1 / CHANGE < ratio / last < CHANGE:
+    return ratio / last
+
+
+def changed(cells, before, name, cell):
+    """How a cell differs from that of the last run, in words, if it does."""
+    ratio = change(cells, before, name, cell)
+    if name in PEERS or not np.isfinite(ratio) or 1 / CHANGE < ratio < CHANGE:
         return ""
-    return f"  {ratio / last:.2f} times the last run"
+    return f"  {ratio:.2f} times the last run"
+
+
+def print_changes(cells, before):
+    """How many cells were measured since the last run, and how many of them differ from it."""
+    heading(f"the last run, by the ratio to KMeans: a factor of {CHANGE} is a change")
+    if not before:
+        print("none is kept; --again keeps the one before it")
+        return
+    ratios = np.array(
+        [
+            change(cells, before, name, cell)
+            for name in cells
+            if name not in PEERS
+            for cell, found in cells[name].items()
+            if found != before.get(name, {}).get(cell)
+        ]
+    )
+    slower, faster = np.sum(ratios >= CHANGE), np.sum(ratios <= 1 / CHANGE)
+    print(f"cells measured again: {np.isfinite(ratios).sum()}, slower {slower}, faster {faster}")
 
 
 def exponents(cells, clusters):
@@ -350,47 +396,6 @@ def print_first_calls(cells):
             print(f"{name:42}{told(mine['first'])}{'  MISSED' if late else ''}")
 
 
-# --- plots --------------------------------------------------------------------------------------
-
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
-STYLES = {"KMeans": "-", "SpectralClustering": "--", "GaussianMixture": ":", "GemClus": "-."}
-
-
-def draw(cells, quantity, label, n_clusters, path):
-    """A quantity against n on logarithmic axes, a panel for each kind, peers in grey in all."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 7.6), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
-    for panel, (kind, members) in zip(panels, KINDS.items(), strict=True):
-        for name, style in STYLES.items():
-            line(panel, cells.get(name, {}), quantity, n_clusters, name, color="0.55", ls=style)
-        for name, color in zip(members, COLORS, strict=False):
-            mine = cells.get(name, {})
-            line(panel, mine, quantity, n_clusters, name, color=color, marker="o", ms=4)
-        panel.set(title=kind, xscale="log", yscale="log")
-        panel.legend(fontsize=7, loc="upper left")
-        panel.grid(alpha=0.25)
-    figure.supxlabel("samples")
-    figure.supylabel(label)
-    figure.suptitle(f"{N_FEATURES} features, {n_clusters} clusters")
-    figure.savefig(path, dpi=110)
-
-
-def line(panel, mine, quantity, n_clusters, name, **style):
-    """The line of one clusterer, if it was measured at all."""
-    of = {n: mine.get(cell_of(n, n_clusters), {}).get(quantity) for n in SIZES}
-    points = [(n, value) for n, value in of.items() if value]
-    if points:
-        panel.plot(*zip(*points, strict=True), label=name, **style)
-
-
-def draw_all(cells, clusters, folder):
-    for k in clusters:
-        draw(cells, "seconds", "seconds of the processor", k, folder / f"speed_time_{k}.png")
-        draw(cells, "megabytes", "megabytes beyond the data", k, folder / f"speed_memory_{k}.png")
-
-
 # --- the command --------------------------------------------------------------------------------
 
 
@@ -403,7 +408,6 @@ def main():
     parser.add_argument("--again", action="store_true", help="measure anew, keep the last run")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the cells are kept")
-    parser.add_argument("--plots", type=Path, default=PLOTS, help="folder of the plots")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.task:
@@ -414,8 +418,9 @@ def main():
     cases = [(n, k) for n in args.sizes for k in args.clusters]
     cases = [(None, None), *cases, (MANY_SAMPLES, MANY_CLUSTERS)]
     if args.again:
-        write(last, cells)
-        for mine in (cells.get(name, {}) for name in args.only):
+        if cells:
+            shutil.copyfile(args.results, last)
+        for mine in (cells.get(name, {}) for name in args.only if not is_missing(name)):
             for case in cases:
                 mine.pop(cell_of(*case), None)
     if not args.report:
@@ -423,7 +428,7 @@ def main():
     print_tables(cells, read(last), args.sizes, args.clusters)
     print_growth(exponents(cells, args.clusters))
     print_first_calls(cells)
-    draw_all(cells, args.clusters, args.plots)
+    print_changes(cells, read(last))
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def _with_n_clusters(estimator, n_clusters):
     """A clone of the estimator with its number of clusters set."""
     name = type(estimator).__name__
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise TypeError(f"estimator={estimator!r} is no clusterer; pass one, or None.")
+        raise TypeError(f"estimator={estimator!r} is not a clusterer; pass one, or None.")
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
             f"estimator={name} takes no sample_weight in fit, but a colour weighs as much as it "

@@ -12,7 +12,7 @@ __all__ = ["register_onnx_converters"]
 
 
 def register_onnx_converters() -> None:
-    """Teach skl2onnx to convert clusterers with linear boundaries.
+    """Let skl2onnx convert clusterers with linear boundaries.
 
     Call it once before `skl2onnx.to_onnx`. The graph has two outputs: `label`, which is what
     `predict` returns, and `scores`, which is what `decision_function` returns, in the precision

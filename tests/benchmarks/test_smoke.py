@@ -1,9 +1,12 @@
 """Every script under benchmarks runs, on sets so small that it takes a second."""
 
+import io
 import json
 import os
+import re
 import runpy
 import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
@@ -22,6 +25,14 @@ def main_of(module, monkeypatch, *arguments):
     """Run a script with some words behind its name."""
     monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, arguments)])
     return module.main()
+
+
+def printed_by(module, monkeypatch, *arguments):
+    """What a script prints, which is printed as well."""
+    with redirect_stdout(io.StringIO()) as printed:
+        main_of(module, monkeypatch, *arguments)
+    print(printed.getvalue())
+    return printed.getvalue()
 
 
 def shrink(module, monkeypatch, **attributes):
@@ -161,7 +172,7 @@ def run_cutting_plane(module, monkeypatch, tmp_path):
 
 
 def run_harness(module, monkeypatch, tmp_path):
-    """All of its tables and plots, measured in this process; a second run measures nothing."""
+    """Tables, measured in this process, and plots; a second run measures nothing."""
     calls = []
 
     def in_this_process(*cell_and_limit, **environment):
@@ -174,21 +185,29 @@ def run_harness(module, monkeypatch, tmp_path):
     assert limited == {"failed": "more than 1 s"}
     shrink(module, monkeypatch, in_a_process=in_this_process)
     kept = tmp_path / "harness.json"
-    options = "--sizes", 60, 120, "--clusters", 2, "--results", kept, "--plots", tmp_path
-    only = "--only", "KMeans", "KernelKMeans"
-    main_of(module, monkeypatch, *only, *options)
+    options = "--sizes", 60, 120, "--clusters", 2, "--results", kept
+    only = "--only", "KMeans", "GemClus", "KernelKMeans"
+    shrink(module, monkeypatch, is_missing=lambda name: name == "GemClus")
+    printed = printed_by(module, monkeypatch, *only, *options)
+    assert len(re.findall("^GemClus +not installed", printed, re.MULTILINE)) == 3
+    assert "none is kept" in printed
     found = json.loads(kept.read_text())["cells"]
     assert set(found["KernelKMeans"]) == {"first", "60/2", "120/2", "150/3"}
     assert set(found["KMeans"]) == {"60/2", "120/2", "150/3"}
     assert set(module.exponents(found, (2,))["KernelKMeans"]) == {"2"}
+    runpy.run_path(str(BENCHMARKS.parent / "docs" / "draw_speed.py"))["main"](kept, tmp_path)
     assert len(list(tmp_path.glob("speed_*.png"))) == 2
     n_calls = len(calls)
-    shrink(module, monkeypatch, draw_all=lambda *cells_and_folder: None)
     main_of(module, monkeypatch, *only, *options)
     assert len(calls) == n_calls
-    main_of(module, monkeypatch, "--only", "KernelKMeans", *options, "--again")
+    found["GemClus"] = {"60/2": {"seconds": 1.0, "ari": 1.0}}  # by an interpreter that has it
+    module.write(kept, found)
+    only = "--only", "GemClus", "KernelKMeans"
+    printed = printed_by(module, monkeypatch, *only, *options, "--again")
     assert len(calls) == n_calls + 4
     assert json.loads((tmp_path / "harness_before.json").read_text())["cells"] == found
+    assert json.loads(kept.read_text())["cells"]["GemClus"] == found["GemClus"]
+    assert re.search("^cells measured again: 3, slower ., faster .$", printed, re.MULTILINE)
 
 
 def test_what_took_too_long_is_not_tried_with_more_samples(script):
@@ -310,9 +329,15 @@ def run_models(module, monkeypatch, tmp_path):
 
 def run_audit(module, monkeypatch, tmp_path):
     """Licences alone: tests ask no service."""
-    untold = lambda found: [{"name": name, "skip_reason": "not asked"} for name in found]  # noqa: E731
+    asked = []
+
+    def untold(found):
+        asked.extend(found)
+        return [{"name": name, "skip_reason": "not asked"} for name in found]
+
     shrink(module, monkeypatch, audited=untold)
     assert main_of(module, monkeypatch) == 0
+    assert {"numba", "matplotlib", "typer", "dask", "skl2onnx"} <= set(asked)  # all extras
 
 
 def run_mutation(module, monkeypatch, tmp_path):

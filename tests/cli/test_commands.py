@@ -86,7 +86,7 @@ def test_outliers_have_a_label_of_their_own(tmp_path, capfd, refused):
     assert "1 row belongs to no cluster" in capfd.readouterr().err
     run("explain", model)
     told = refused("cluster", data, "-k", 3, "-m", "k-means", "--outliers", "auto")
-    assert "--outliers: k-means leaves no rows out" in told
+    assert "--outliers: k-means cannot leave out rows" in told
     told = refused("cluster", data, "-k", 3, "-m", "separation", "--outliers", "many")
     assert "'outliers' parameter" in told
 
@@ -198,7 +198,7 @@ def test_categories_become_indicators(tmp_path, capfd):
         assert [row["name"] for row in csv.DictReader(file)] == columns["name"]
     shown = capfd.readouterr().err
     assert "60 rows · 1 numeric, 1 categorical · 4 features" in shown
-    assert re.search("left out +note: looks like a name of the rows: 60 different texts", shown)
+    assert re.search("left out +note: seems to name the rows: 60 different texts", shown)
     assert re.search("left out +same: holds the same value in all rows", shown)
     assert "--keep NAME uses such a column all the same" in shown
 
@@ -284,12 +284,12 @@ def test_a_column_that_makes_the_clusters_is_told(tmp_path, capfd):
     write_csv(tmp_path / "data.csv", columns)
     options = ["-k", 3, "-m", "k-means", "--out", ""]
     run("cluster", tmp_path / "data.csv", *options, "--no-standardize")
-    told = "look out +group: has the same groups as the clusters; --drop group shows what else"
+    told = "warning +group: has the same groups as the clusters; --drop group shows what else"
     assert re.search(told, capfd.readouterr().err)
     columns["group"] = columns["group"] + rng.normal(size=90)
     write_csv(tmp_path / "data.csv", columns)
     run("cluster", tmp_path / "data.csv", *options, "--no-standardize")
-    assert re.search(r"look out +group: has \d+ % of what the", capfd.readouterr().err)
+    assert re.search(r"warning +group: has \d+ % of the variance that the", capfd.readouterr().err)
 
 
 def test_parameters_of_the_method(tmp_path, table):
@@ -440,8 +440,9 @@ def test_names_of_compare_are_methods(tmp_path, table, capfd, method):
     out = tmp_path / "labels.csv"
     run("cluster", table, "-k", 3, "-m", method, "-o", out)
     (comparison,) = shown
+    assert not any(comparison.notes)
     pairs = set(zip(comparison.labels[0].tolist(), labels_in(out).tolist(), strict=True))
-    assert len(pairs) == 3
+    assert len(pairs) == len(set(comparison.labels[0])) == 3
 
 
 def test_explain_shows_signed_weights_of_a_linear_model(tmp_path, table, capfd):

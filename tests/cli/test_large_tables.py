@@ -168,7 +168,8 @@ def test_a_checkpoint_of_another_task_is_refused(folder, table, tmp_path, monkey
     reading.most = np.inf
     pyarrow.parquet.write_table(table, whole)
     command[1:2], other = [folder], [whole, *command[2:]]
-    for words, told in (([*command, 3], "differs in method"), (["cluster", *other, 2], "at once")):
+    refused = ([*command, 3], "differs in method"), (["cluster", *other, 2], "as a whole")
+    for words, told in refused:
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in words])
         assert ended.value.code == 2

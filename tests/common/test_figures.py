@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 FILL = runpy.run_path(str(ROOT / "docs" / "fill_figures.py"))
@@ -66,6 +67,16 @@ def test_figures_are_those_of_the_results(page):
     assert FILL["filled"](text) == text
     # at the beginning of a line, Markdown takes a comment for the end of the paragraph
     assert not re.search("^ *<!-- figure", text, re.MULTILINE)
+
+
+@pytest.mark.skipif(not FILL["RESULTS"].exists(), reason="the source distribution has no results")
+def test_the_plots_of_speed_show_the_results():
+    """If this fails: python docs/draw_speed.py"""
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_speed.py"))
+    results = FILL["results"]("speed/harness")
+    for quantity, (_, name) in drawn["QUANTITIES"].items():
+        with Image.open(drawn["IMAGES"] / name) as picture:
+            assert picture.text[drawn["MARK"]] == drawn["checksum"](results, quantity)
 
 
 @pytest.mark.parametrize("page", PAGES)

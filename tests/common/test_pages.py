@@ -7,21 +7,22 @@ import runpy
 import shlex
 import subprocess
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
 
 import separatrix
-from separatrix.cli import main
+from separatrix.cli import main, reading
 from separatrix.metrics import clustering_error
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+COMMAND_LINE = DOCS / "command_line.md"
 GENERATED = ("api", "auto_examples")
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + [
     page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in GENERATED
@@ -30,8 +31,10 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
 SHOWN = ("mlflow", "gemclus", "scanpy", "skrub", "shap", "skl2onnx", "onnxruntime")
 NOT_INSTALLED = [name for name in SHOWN if find_spec(name) is None]
 CODE = r"^```python\n(.*?)^```"
-# A command stands on a line of its own, with or without a prompt, and may go on on the next.
-COMMAND = r"^    (?:\$ )?((?:cat [^\n]*\| *)?separatrix (?!\w*:)(?:[^\n\\]|\\\n)*)$"
+# A command stands on a line of its own, with or without a prompt, and may go on on the next. What
+# it prints follows, up to the next command or the end of the indented text.
+INDENTED = r"(?:^(?: {4}[^\n]*)?\n)+"
+COMMAND = r"^    (?:\$ |(?=separatrix ))((?:[^\n\\]|\\\n)*)\n"
 
 
 def texts(pattern, pages=PAGES):
@@ -49,30 +52,73 @@ def code_of(page):
     return re.findall(CODE, page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
+def prose_of(page):
+    """A page without its code between fences."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def transcripts(page):
+    """The commands that a page shows, each with what it says that the command prints, or ""."""
+    found = []
+    for block in re.findall(INDENTED, prose_of(page), re.MULTILINE):
+        _, *pieces = re.split(COMMAND, block, flags=re.MULTILINE)
+        found += zip(pieces[::2], map(comparable, map(unindented, pieces[1::2])), strict=True)
+    return found
+
+
+def unindented(text):
+    return re.sub("^    ", "", text, flags=re.MULTILINE)
+
+
+def comparable(text):
+    """Text without its times, spaces at the ends of lines and empty lines around it."""
+    lines = [line.rstrip() for line in re.sub(r"\d+\.\d s\b", "_ s", text).splitlines()]
+    return "\n".join(lines).strip("\n")
+
+
 @pytest.fixture(scope="module")
 def customers(tmp_path_factory):
     """Folder of the tables and models that the pages speak of."""
-    folder = tmp_path_factory.mktemp("customers")
+    folder = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        succeed("separatrix demo --to .")
-        succeed("separatrix cluster customers.csv -k 2 -m separation --model linear.skops")
-        # the penguins are not at hand; flowers have species too
-        flowers = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
-        for name in ("penguins.csv", "penguins_raw.csv"):
-            flowers.to_csv(name, index=False)
+        printed_by(DEMO)
+    folder /= "separatrix-demo"
+    for table in (Path(__file__).parent / "penguins").glob("*.csv"):
+        copyfile(table, folder / table.name)
     return folder
 
 
-def succeed(command):
-    """Run a command of the command line, in this process if it is no pipe."""
-    if "|" in command:
-        command = command.replace("separatrix", f"{shlex.quote(sys.executable)} -m separatrix")
-        subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], check=True)
-        return
-    with pytest.raises(SystemExit) as ended:
-        main(shlex.split(command.replace("\\\n", " "))[1:])
-    assert ended.value.code == 0, command
+DEMO = "separatrix demo"
+
+
+class Terminal(io.StringIO):
+    """What is shown on a screen of 80 columns without colours, as pages show it."""
+
+    def isatty(self):
+        return True
+
+
+def printed_by(command):
+    """What a command prints. It runs in this process if it needs no shell."""
+    if not command.startswith("separatrix") or "|" in command:
+        command = re.sub(
+            r"\bseparatrix\b", f"{shlex.quote(sys.executable)} -m separatrix", command
+        )
+        shell = ["bash", "-c", f"set -o pipefail; {command}"]
+        return subprocess.run(shell, check=True, stdout=subprocess.PIPE, text=True).stdout
+    screen = Terminal()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(screen),
+        redirect_stderr(screen),
+    ):
+        patch.setenv("TERM", "dumb")
+        patch.delenv("COLUMNS", raising=False)
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command.replace("\\\n", " "))[1:])
+    assert ended.value.code == 0, f"{command}\n{screen.getvalue()}"
+    return screen.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +163,79 @@ def test_what_is_shown_has_code_that_prints_it():
     assert all(code_of(page) for page in PAGES if shown_by(page))
 
 
-@pytest.mark.parametrize(("page", "commands"), texts(COMMAND))
-def test_commands_run(page, commands, customers, monkeypatch):
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if transcripts(page)], ids=lambda page: page.name
+)
+def test_commands_print_what_is_shown(page, customers, monkeypatch):
+    """All of it, where anything is shown; a line of three dots stands for any lines.
+
+    Times are those of another machine and are not compared. Commands name files of the folder that
+    they run in, so that paths are.
+    """
     monkeypatch.chdir(customers)
-    for command in commands:
-        succeed(command)
+    for command, shown in transcripts(page):
+        if command == DEMO:  # the tables come from it
+            continue
+        printed = comparable(printed_by(command))
+        assert not shown or is_shown_by(shown, printed), f"{command}\n\n{printed}"
+
+
+def is_shown_by(shown, printed):
+    """Whether lines are those shown, where a line of three dots stands for any lines."""
+    lines = [
+        r"(?:.*\n)*" if line == "..." else re.escape(f"{line}\n") for line in shown.splitlines()
+    ]
+    return re.fullmatch("".join(lines), f"{printed}\n") is not None
+
+
+def changed_rows(header, rows):
+    """Tables of customers that cannot be used, with options, in the order of the page."""
+
+    def with_value(line, column, value):
+        new = [[*row] for row in rows]
+        new[line - 2][header.index(column)] = value
+        return [header, *new]
+
+    yield with_value(8, "visits_per_month", "two"), ""
+    yield with_value(2, "basket_eur", '"1,234"'), ""
+    yield with_value(8, "age", ""), "--impute none"
+    yield [header, *rows[:29], rows[29][:-1], *rows[30:]], ""
+    yield [row[3:] for row in rows], ""
+    yield [[*header, "cluster"], *([*row, row[3]] for row in rows)], ""
+    whole = [header, *rows]
+    yield whole, "--columns age"
+    yield whole, "--out results/labels.csv"
+    yield whole, "--out labels.xlsx"
+    yield whole, "--labels-only --out customers.csv"
+
+
+def test_refusals_are_those_shown(tmp_path, monkeypatch, capsys):
+    """Line by line, but for how much memory there is."""
+    monkeypatch.chdir(tmp_path)
+    bundled = (Path(separatrix.__file__).parent / "cli" / "data" / "customers.csv").read_text()
+    header, *rows = (line.split(",") for line in bundled.splitlines()[:251])
+    printed = []
+    for table, options in changed_rows(header, rows):
+        Path("customers.csv").write_text("".join(",".join(row) + "\n" for row in table))
+        with pytest.MonkeyPatch.context() as patch:
+            if "--columns" in options:
+                patch.setattr(reading, "physical_memory", lambda: 1000)
+            with pytest.raises(SystemExit) as ended:
+                main(shlex.split(f"cluster customers.csv --out labels.csv {options}"))
+        assert ended.value.code == 2
+        printed.append(capsys.readouterr().err)
+    (block,) = re.findall(r"(?:^    separatrix: .*\n(?:    .*\n)*)", prose_of(COMMAND_LINE), re.M)
+    shown = re.split(r"^(?=separatrix: )", unindented(block), flags=re.MULTILINE)[1:]
+    assert [memoryless(one) for one in shown] == [memoryless(one) for one in printed]
+
+
+def memoryless(text):
+    return re.sub(r"[\d.e+-]+ GB", "_ GB", " ".join(text.split()))
 
 
 def anchors(page):
     """Anchors of the headings of a page, as the site and hosts of repositories make them."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
@@ -164,8 +272,7 @@ def ignored(file):
 
 def headings(page):
     """Headings of the second level, outside of code."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    return re.findall(r"^## (.*)$", text, re.MULTILINE)
+    return re.findall(r"^## (.*)$", prose_of(page), re.MULTILINE)
 
 
 def n_lines(block):

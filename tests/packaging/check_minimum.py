@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_USERS = ("plot", "cli", "dask", "onnx")
+# of separatrix[A,B,...], which is what [all] gives users
+FOR_USERS = re.findall(r"\w+", PROJECT["optional-dependencies"]["all"][0])[1:]
 TESTS = (
     "tests/test_readme.py",
     "tests/test_metrics.py",

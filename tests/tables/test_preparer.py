@@ -168,7 +168,7 @@ def test_what_is_missing_only_later_is_as_the_average_row():
 @pytest.mark.parametrize("column", ["income", "plan", "since"])
 def test_missing_values_are_refused_if_asked(column):
     gaps = with_gaps(column, [7, 9])
-    with pytest.raises(CellError, match="missing, as 2 of its column are; pass impute='median'"):
+    with pytest.raises(CellError, match=r"missing \(2 in this column\); pass impute='median'"):
         TablePreparer(impute=None).fit(gaps)
     preparer = TablePreparer(impute=None).fit(TABLE)
     with pytest.raises(CellError, match=f"column '{column}', row 7: the value is missing"):
@@ -204,7 +204,7 @@ def test_parameters_that_name_no_column_are_refused():
 
 def test_a_table_of_which_nothing_is_left_is_refused():
     table = TABLE[["id"]].assign(same=1)
-    said = "'id' looks like .*; 'same' holds the same value in all rows; pass keep=.'id'.$"
+    said = "'id' seems to .*; 'same' holds the same value in all rows; pass keep=.'id'.$"
     with pytest.raises(ColumnError, match=said):
         TablePreparer().fit(table)
     assert list(TablePreparer(keep=["id"]).fit(table).get_feature_names_out()) == ["id"]

@@ -61,7 +61,7 @@ def listed(text):
         return next(csv.reader([text], skipinitialspace=True, strict=True)) if text else []
     except csv.Error:
         remedy = "put commas between them, and a name that has a line break into quotes"
-        raise Refusal(f"{text!r} is no list of names; {remedy}") from None
+        raise Refusal(f"{text!r} is not a list of names; {remedy}") from None
 
 
 def printable(text):

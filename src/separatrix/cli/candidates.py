@@ -33,8 +33,8 @@ def seeded(name, seed):
     """A candidate that finds the same clusters whatever runs beside it."""
     found = candidates()[name]
 
-    def labels(geometry, n_clusters, rng):
-        return found.labels(geometry, n_clusters, np.random.RandomState(seed))
+    def labels(geometry, n_clusters, rng, **given):
+        return found.labels(geometry, n_clusters, np.random.RandomState(seed), **given)
 
     return replace(found, labels=labels)
 

@@ -42,33 +42,37 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="File from `cluster --model`.")]
-K = Annotated[int | None, typer.Option("-k", min=1, **N, help="Clusters; auto can choose.")]
-Method = Annotated[str, typer.Option("-m", "--method", metavar="NAME", help="See `methods`.")]
+K = Annotated[
+    int | None, typer.Option("-k", min=1, **N, help="Number of clusters; auto can choose it.")
+]
+Method = Annotated[str, typer.Option("-m", "--method", metavar="NAME", help="One of `methods`.")]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, **N, help="The same seed gives the same labels.")
 ]
 Out = Annotated[
     str | None,
-    typer.Option("-o", "--out", **FILE, help="Table: .csv, .tsv, .parquet; - in a pipe."),
+    typer.Option(
+        "-o", "--out", **FILE, help="Table with labels: .csv, .tsv, .parquet; - for a pipe."
+    ),
 ]
-LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write no other columns.")]
-Report = Annotated[str | None, typer.Option(**FILE, help="Report: .html.")]
+LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write only ids and labels.")]
+Report = Annotated[str | None, typer.Option(**FILE, help="Report to write: .html.")]
 Columns = Annotated[
     str | None,
     typer.Option(**NAMES, help="Columns to use.", show_default="numbers and categories"),
 ]
-Drop = Annotated[str | None, typer.Option(**NAMES, help="Columns not to use.")]
+Drop = Annotated[str | None, typer.Option(**NAMES, help="Columns to leave out.")]
 Keep = Annotated[
-    str | None, typer.Option(**NAMES, help="Columns to use though they look like ids or the like.")
+    str | None, typer.Option(**NAMES, help="Columns to use although they look useless.")
 ]
 IdColumn = Annotated[
-    str | None, typer.Option(metavar="A", help="Column that names the rows, kept as it is.")
+    str | None, typer.Option(metavar="A", help="Column that names the rows; kept unchanged.")
 ]
 Truth = Annotated[
-    str | None, typer.Option(metavar="A", help="Column not to use, but to compare clusters with.")
+    str | None, typer.Option(metavar="A", help="Column to leave out and to compare clusters with.")
 ]
 Categorical = Annotated[
-    str | None, typer.Option(**NAMES, help="Columns to take as categories, numbers too.")
+    str | None, typer.Option(**NAMES, help="Columns to treat as categories, even numbers.")
 ]
 Impute = Annotated[
     Literal["median", "mean", "most-frequent", "none"],
@@ -77,20 +81,21 @@ Impute = Annotated[
     ),
 ]
 Missing = Annotated[
-    str | None, typer.Option(**NAMES, help="More words for missing values in a text.")
+    str | None, typer.Option(**NAMES, help="More words for missing values in a text file.")
 ]
 Standardize = Annotated[bool, typer.Option(help="Give all columns the same weight.")]
-Decimal = Annotated[
-    Literal[".", ","] | None, typer.Option(help="Sign before the fraction of a number.")
-]
+Decimal = Annotated[Literal[".", ","] | None, typer.Option(help="Decimal sign of numbers.")]
 Encoding = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of a text.", show_default="a guess")
+    str | None,
+    typer.Option(metavar="NAME", help="Encoding of a text file.", show_default="a guess"),
 ]
 Sheet = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of an Excel file; table of SQLite.", show_default="first"),
+    typer.Option(metavar="NAME", help="Sheet of Excel, table of SQLite.", show_default="first"),
 ]
-Header = Annotated[bool, typer.Option("--header/--no-header", help="Names in the first line.")]
+Header = Annotated[
+    bool, typer.Option("--header/--no-header", help="Column names are in the first line.")
+]
 
 
 def run(arguments):
@@ -180,7 +185,7 @@ def _warned(features, labels):
     """Where one column by itself makes the clusters."""
     return [
         (
-            "look out",
+            "warning",
             f"{one.column}: {one.text}; --drop {shlex.quote(one.column)} shows what else there is",
         )
         for one in features.findings_of(labels)
@@ -259,7 +264,9 @@ def cluster(
     out: Out = None,
     labels_only: LabelsOnly = False,
     report: Report = None,
-    model: Annotated[str | None, typer.Option(**FILE, help="Model to predict by: .skops.")] = None,
+    model: Annotated[
+        str | None, typer.Option(**FILE, help="Model to write, for `predict`: .skops.")
+    ] = None,
     columns: Columns = None,
     drop: Drop = None,
     keep: Keep = None,
@@ -275,17 +282,20 @@ def cluster(
     header: Header = True,
     outliers: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Share of rows of no cluster, label -1; or auto."),
+        typer.Option(metavar="SHARE", help="Share of rows in no cluster (label -1), or auto."),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Parameter; repeat.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Parameter of the method; repeat for more."
+        ),
     ] = None,
     random_state: Seed = 0,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Keeps what is done with files read in blocks, for the same command again.",
+            help="Keeps finished passes over large files, so that the same command can go on.",
         ),
     ] = None,
 ):
@@ -371,8 +381,8 @@ def _checkpoint(folder, table, features, estimator):
         return None
     if table.large is None:
         raise Refusal(
-            f"--checkpoint: {table.name} is read at once; it is for folders of Parquet files and "
-            "for Parquet files beyond memory"
+            f"--checkpoint: {table.name} is read as a whole; the option is for folders of Parquet "
+            "files and for Parquet files larger than memory"
         )
     from separatrix.data.checkpoints import Checkpoint
 
@@ -424,7 +434,7 @@ def predict(
     sheet: Sheet = None,
     header: Header = True,
 ):
-    """Label the rows of another table by a saved model."""
+    """Label the rows of another table with a saved model."""
     import numpy as np
 
     from separatrix.cli import screens
@@ -438,7 +448,7 @@ def predict(
         step("model")
         pipeline, card = load_model(model)
         if "prepare" not in pipeline.named_steps:
-            raise Refusal(f"{model}: takes no tables; save one that does by cluster --model")
+            raise Refusal(f"{model}: takes no tables; save one that does with cluster --model")
         step("reading")
         named = card["id_column"] if id_column is None else id_column
         id_column = named if labels_only else None
@@ -477,11 +487,11 @@ def predict(
 @app.command()
 def compare(
     data: Data,
-    k: Annotated[int, typer.Option("-k", min=2, **N, help="Clusters.")],
+    k: Annotated[int, typer.Option("-k", min=2, **N, help="Number of clusters.")],
     methods: Annotated[
-        str | None, typer.Option(**NAMES, help="See `methods`.", show_default="those of auto")
+        str | None, typer.Option(**NAMES, help="Some of `methods`.", show_default="those of auto")
     ] = None,
-    rows: Annotated[int, typer.Option(min=3, **N, help="Most rows to use, by chance.")] = 2000,
+    rows: Annotated[int, typer.Option(min=3, **N, help="Use at most so many random rows.")] = 2000,
     report: Report = None,
     columns: Columns = None,
     drop: Drop = None,
@@ -497,7 +507,7 @@ def compare(
     header: Header = True,
     random_state: Seed = 0,
 ):
-    """Run several methods on a table; show how good their clusters are, the best first."""
+    """Run several methods on a table and rank them by how good their clusters seem."""
     options = dict(locals())
     named = listed(categorical), listed(drop), None
     table = _read(data, options, *named)
@@ -537,7 +547,7 @@ def compare(
     told = [
         _described(features),
         *_noticed(features),
-        ("compared", f"{rows:,} of them, by chance" if len(features.X) > rows else None),
+        ("compared", f"{rows:,} of them, drawn at random" if len(features.X) > rows else None),
         _agreement(comparison.family_agreement, comparison.agreement_words),
         ("report", report),
     ]
@@ -546,7 +556,8 @@ def compare(
 
 @app.command()
 def explain(
-    model: Model, top: Annotated[int, typer.Option(min=1, **N, help="Features to show.")] = 8
+    model: Model,
+    top: Annotated[int, typer.Option(min=1, **N, help="Number of features to show.")] = 8,
 ):
     """Show the weights of a linear model, or the features that differ most between clusters."""
     from separatrix.cli import screens
@@ -560,7 +571,7 @@ def explain(
 
 @app.command("methods")
 def list_methods():
-    """List the methods."""
+    """List all methods."""
     from separatrix.cli import screens
     from separatrix.cli.candidates import candidates
     from separatrix.cli.methods import methods
@@ -573,7 +584,9 @@ def list_methods():
 
 @app.command()
 def demo(
-    to: Annotated[str, typer.Option(metavar="FOLDER", help="Where to write.")] = "separatrix-demo",
+    to: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Folder to write to.")
+    ] = "separatrix-demo",
 ):
     """Run cluster, predict and explain on a made-up table of 300 customers."""
     bundled = (files("separatrix.cli") / "data" / "customers.csv").read_text(encoding="utf-8")
@@ -589,7 +602,7 @@ def demo(
         for name, text in texts.items():
             path = folder / name
             if any(folder.iterdir()) and not (path.exists() and path.read_text("utf-8") == text):
-                raise Refusal(f"{to}: holds other files; name another folder by --to")
+                raise Refusal(f"{to}: holds other files; name another folder with --to")
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -56,7 +56,7 @@ def read_large_table(path, reading):
         raise Refusal(f"{path}: {error.strerror or error}") from error
     except (pa.ArrowException, ValueError) as error:
         raise Refusal(f"{path}: cannot be read: {error}") from error
-    told = f"{data.num_rows:,} of {large.n_rows:,} rows, by chance, tell how to prepare the others"
+    told = f"{data.num_rows:,} of {large.n_rows:,} random rows decide how to prepare the others"
     return Table(
         path,
         files.schema.names,

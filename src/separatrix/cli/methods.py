@@ -37,7 +37,7 @@ def make_estimator(method, n_clusters, settings, random_state, outliers=None):
         estimator = CandidateClustering(n_clusters, **named)
     if outliers is not None:
         if "outliers" not in estimator.get_params():
-            raise Refusal(f"--outliers: {method} leaves no rows out; see `methods` for others")
+            raise Refusal(f"--outliers: {method} cannot leave out rows; see `methods` for others")
         settings = [*settings, f"outliers={outliers}"]
     for setting in settings:
         name, _, value = setting.partition("=")

@@ -134,12 +134,12 @@ def load_model(path):
         raise Refusal(f"{path}: {error.strerror}") from error
     except Exception as error:  # NumPy, skops and zipfile meet damage with errors of many types
         reason = f"not a model file, or damaged: {error or type(error).__name__}"
-        raise Refusal(f"{path}: {reason}; save it again by cluster --model") from error
+        raise Refusal(f"{path}: {reason}; save it again with cluster --model") from error
     for package in (separatrix, sklearn):
         saved = card["versions"].get(package.__name__)
         if saved != package.__version__:
             told = f"{path}: saved by {package.__name__} {saved}, loaded by {package.__version__}"
-            warnings.warn(f"{told}; it may predict otherwise", stacklevel=2)
+            warnings.warn(f"{told}; its predictions may differ", stacklevel=2)
     return pipeline, card
 
 

@@ -35,11 +35,11 @@ csv.field_size_limit(MAX_LINE)
 def read_text(name, data, reading):
     """Table in a text."""
     if reading.sheet:
-        raise Refusal(f"{name}: --sheet: the file is a text, which has none")
+        raise Refusal(f"{name}: --sheet: a text file has no sheets")
     head = data[:HEAD].to_pybytes()
     if head.startswith(b"\x93N"):
         remedy = "save it with numpy.savez(file, X=X)"
-        raise Refusal(f"{name}: the file is a bare array of NumPy; {remedy}")
+        raise Refusal(f"{name}: the file is a plain NumPy array; {remedy}")
     encoding, is_guess = _encoding(name, head, reading.encoding)
     records = _records(name, data, encoding)
     header = _header(name, records, reading.has_header)
@@ -207,7 +207,7 @@ class _Records:
             return
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
             if len(line) == MAX_LINE:
-                raise Refusal(f"{self.name}: line {number}: has no end, and is no table")
+                raise Refusal(f"{self.name}: line {number}: has no end; this is not a table")
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:  # what else it may be is found when all of it is read

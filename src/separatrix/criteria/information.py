@@ -48,7 +48,7 @@ LEAST_GAIN = 1e-3
 
 
 class InformationMaximizationClustering(MeansClustering):
-    r"""Clusters that a softmax classifier is sure of, and that lie far from each other.
+    r"""Clusters that a softmax classifier assigns with confidence, and that lie far apart.
 
     The classifier gives each sample a probability of each cluster. It is trained without labels:
     so that the clusters tell as much of the samples as possible, less a penalty of its weights.

@@ -255,27 +255,43 @@ def _move_chunk(X, weight, old, new, *, before, boundaries, n_clusters, shift, d
         new = boundaries.labels(X)
     if before is not None:
         old = before.labels(X)
+    moved, changes = _changes(new, old, weight, n_clusters)
+    gains = [
+        _moments_of_rows(X, rows, _weighted(signs, weight, rows), shift=shift, diagonal=diagonal)
+        for rows, signs in changes
+    ]
+    return new, moved, gains
+
+
+def _changes(new, old, weight, n_clusters):
+    """What weight changed its cluster; and for all clusters but the last, rows with their signs.
+
+    These are the rows that join a cluster, of sign 1 or None, or leave it, of sign -1. There are
+    none of them for any cluster if nothing changed.
+    """
     xp, _ = namespace_of(new)
+    clusters = range(n_clusters - 1)
     if old is None:
-        turned, changes = weight, [_rows_in(new, cluster) for cluster in range(n_clusters - 1)]
+        n_moved, turned = new.shape[0], weight
+        changes = [_rows_in(new, cluster) for cluster in clusters]
     else:
         (moved,) = xp.nonzero(new != old)
-        if moved.shape[0] == 0:
-            return new, 0.0, []
+        n_moved = moved.shape[0]
+        if n_moved == 0:
+            return 0.0, []
         turned = None if weight is None else xp.take(weight, moved)
         labels = xp.take(new, moved), xp.take(old, moved)
-        changes = [
-            _turns(moved, *labels, cluster, n_clusters) for cluster in range(n_clusters - 1)
-        ]
-    gains = []
-    for rows, signs in changes:
-        if weight is not None:
-            own = xp.take(weight, rows)
-            signs = own if signs is None else own * xp.astype(signs, own.dtype)
-        gains.append(_moments_of_rows(X, rows, signs, shift=shift, diagonal=diagonal))
-    if turned is not None:
-        return new, float(xp.sum(turned)), gains
-    return new, float((new if old is None else moved).shape[0]), gains
+        changes = [_turns(moved, *labels, cluster, n_clusters) for cluster in clusters]
+    return float(n_moved if turned is None else xp.sum(turned)), changes
+
+
+def _weighted(signs, weight, rows):
+    """Signs of some rows times their weights, where there are weights."""
+    if weight is None:
+        return signs
+    xp, _ = namespace_of(weight)
+    own = xp.take(weight, rows)
+    return own if signs is None else own * xp.astype(signs, own.dtype)
 
 
 def _rows_in(labels, cluster):

@@ -35,6 +35,12 @@ from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.distinct import few_distinct_rows
 from separatrix.data.gate import FLOATS, check_samples, check_weights
 from separatrix.data.rows import beside, map_rows, rows_at
+from separatrix.estimators.docstrings import (
+    BOUNDARY_SAMPLES,
+    GRAPH_SAMPLES,
+    SAMPLES,
+    described,
+)
 from separatrix.estimators.memberships import (
     assigned,
     calibrated,
@@ -446,70 +452,30 @@ def _links(estimator, X, *given):
 
 
 @fit_context(prefer_skip_nested_validation=True)
+@described(X=SAMPLES)
 def fit_without_weights(self: Clusterer, X: Samples, y: Any = None) -> Clusterer:
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Samples; the kernel matrix, or the similarities, where these are precomputed.
-    y : None
-        Ignored.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
+    """Find the clusters."""
     with kept_on_failure(self):
         return self._fit(self._validate_X(X, reset=True))
 
 
 @fit_context(prefer_skip_nested_validation=True)
+@described(X=BOUNDARY_SAMPLES)
 def fit_with_weights(
     self: Clusterer, X: Samples, y: Any = None, sample_weight: Weights = None
 ) -> Clusterer:
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-        Samples; the kernel matrix where that is precomputed.
-    y : None
-        Ignored.
-    sample_weight : float or array-like of shape (n_samples,), default=None
-        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
+    """Find the clusters."""
     with kept_on_failure(self):
         X = self._validate_X(X, reset=True)
         return self._fit(X, check_weights(X, sample_weight))
 
 
 @fit_context(prefer_skip_nested_validation=True)
+@described(X=GRAPH_SAMPLES)
 def fit_with_node_weights(
     self: Clusterer, X: Samples, y: Any = None, sample_weight: Weights = None
 ) -> Clusterer:
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Samples; the similarities where these are precomputed, which take no weights.
-    y : None
-        Ignored.
-    sample_weight : float or array-like of shape (n_samples,), default=None
-        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
+    """Find the clusters."""
     with kept_on_failure(self):
         X, present, *of_nodes = _nodes(self, X, sample_weight)
         self._fit(*of_nodes)
@@ -517,6 +483,7 @@ def fit_with_node_weights(
 
 
 @fit_context(prefer_skip_nested_validation=True)
+@described(X=GRAPH_SAMPLES)
 def fit_with_node_weights_and_links(
     self: Clusterer,
     X: Samples,
@@ -527,30 +494,7 @@ def fit_with_node_weights_and_links(
     cannot_link: ArrayLike = None,
     known_labels: ArrayLike = None,
 ) -> Clusterer:
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Samples; the similarities where these are precomputed, which take no weights.
-    y : None
-        Ignored.
-    sample_weight : float or array-like of shape (n_samples,), default=None
-        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-    must_link : array-like of int, default=None
-        Samples that belong together: pairs of row indices, or one id per sample, equal ids
-        linked and -1 for none, which is the form that cross-validation can slice.
-    cannot_link : array-like of int, default=None
-        Samples to keep apart, in either form.
-    known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-        What is known also teaches where the other samples belong.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
+    """Find the clusters."""
     with kept_on_failure(self):
         X, present, *of_nodes = _nodes(
             self, X, sample_weight, must_link, cannot_link, known_labels
@@ -597,6 +541,7 @@ def _with_absent(estimator, X, present):
 
 
 @fit_context(prefer_skip_nested_validation=True)
+@described(X=BOUNDARY_SAMPLES)
 def fit_with_links(
     self: Clusterer,
     X: Samples,
@@ -606,28 +551,7 @@ def fit_with_links(
     cannot_link: ArrayLike = None,
     known_labels: ArrayLike = None,
 ) -> Clusterer:
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-        Samples; the kernel matrix where that is precomputed.
-    y : None
-        Ignored.
-    must_link : array-like of int, default=None
-        Samples that belong together: pairs of row indices, or one id per sample, equal ids
-        linked and -1 for none, which is the form that cross-validation can slice.
-    cannot_link : array-like of int, default=None
-        Samples to keep apart, in either form.
-    known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-        What is known also teaches where the other samples belong.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
+    """Find the clusters."""
     with kept_on_failure(self):
         X = self._validate_X(X, reset=True)
         links = _links(self, X, must_link, cannot_link, known_labels)
@@ -635,6 +559,7 @@ def fit_with_links(
 
 
 @fit_context(prefer_skip_nested_validation=True)
+@described(X=BOUNDARY_SAMPLES)
 def fit_with_weights_and_links(
     self: Clusterer,
     X: Samples,
@@ -645,30 +570,7 @@ def fit_with_weights_and_links(
     cannot_link: ArrayLike = None,
     known_labels: ArrayLike = None,
 ) -> Clusterer:
-    """Find the clusters.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-        Samples; the kernel matrix where that is precomputed.
-    y : None
-        Ignored.
-    sample_weight : float or array-like of shape (n_samples,), default=None
-        Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.
-    must_link : array-like of int, default=None
-        Samples that belong together: pairs of row indices, or one id per sample, equal ids
-        linked and -1 for none, which is the form that cross-validation can slice.
-    cannot_link : array-like of int, default=None
-        Samples to keep apart, in either form.
-    known_labels : array-like of int of shape (n_samples,), default=None
-        Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-        What is known also teaches where the other samples belong.
-
-    Returns
-    -------
-    self : object
-        The fitted estimator.
-    """
+    """Find the clusters."""
     with kept_on_failure(self):
         X = self._validate_X(X, reset=True)
         links = _links(self, X, must_link, cannot_link, known_labels)

@@ -42,7 +42,7 @@ def transformed(self: Any, X: Samples) -> Array:
 
 
 def predicted_probabilities(self: Any, X: Samples) -> Array:
-    """Probability of each cluster, as sure as held-back labels are predicted.
+    """Probability of each cluster, calibrated on held-back labels.
 
     A boundary learned from the clusters of one half of some training samples predicts those of
     the other half. The probabilities are the softmax of the scores over one temperature, at which
@@ -65,7 +65,7 @@ def predicted_probabilities(self: Any, X: Samples) -> Array:
 
 
 def calibrated(self: Any, X: Samples) -> Any:
-    """Let `predict_proba` say how sure it is that another fit gives a sample the same cluster.
+    """Make `predict_proba` say how likely another fit gives a sample the same cluster.
 
     The clusterer is fitted to either half of the samples, and its clusters of the other half, in
     the place of those of a relearned boundary, are made likeliest by the temperature. That takes

@@ -233,7 +233,7 @@ class Extension:
         return self.scores(X).argmax(axis=1).astype(np.int32)
 
     def probabilities(self, X):
-        """Probabilities of the clusters, as sure as held-back labels were predicted."""
+        """Probabilities of the clusters, calibrated on held-back labels."""
         return probabilities_of(self.scores(X), len(self.order), 1 / self.factor)
 
 

@@ -92,7 +92,7 @@ class BoundaryDisplay:
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             Samples.
         max_samples : int, default=1000
-            Most samples to draw; if there are more, always the same ones are chosen by chance.
+            Most samples to draw; of more, a random selection is drawn, the same each time.
         resolution : int, default=200
             Points of the grid along each axis.
         ax : Axes, default=None

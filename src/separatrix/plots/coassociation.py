@@ -69,7 +69,7 @@ class CoassociationDisplay:
         labels : sequence of array-like of shape (n_samples,)
             Labels of the same samples, in the same order, one array per clustering.
         max_samples : int, default=500
-            Most samples to draw; if there are more, always the same ones are chosen by chance.
+            Most samples to draw; of more, a random selection is drawn, the same each time.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict

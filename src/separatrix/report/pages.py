@@ -219,7 +219,7 @@ def _plot(c, labellings):
     n_rows, n_features = c.samples.features.shape
     drawn = f"all {n_rows:,} rows"
     if len(rows) < n_rows:
-        drawn = f"{len(rows):,} of {n_rows:,} rows, chosen by chance but always the same"
+        drawn = f"{len(rows):,} of {n_rows:,} rows, drawn at random, always the same"
     words = filled(
         "plot.html",
         drawn=drawn,

@@ -28,6 +28,7 @@ from separatrix.estimators.base import (
     random_state_of,
     set_fitted,
 )
+from separatrix.estimators.docstrings import described
 from separatrix.estimators.memberships import (
     assigned,
     mean_probability,
@@ -83,6 +84,17 @@ def one_cluster(n_samples):
 
 
 # --- the estimator ------------------------------------------------------------------------------
+
+FIT_TEXTS = {
+    "X": """X : array-like of shape (n_samples, n_features)
+    Samples.""",
+    "sample_weight": """sample_weight : float or array-like of shape (n_samples,), default=None
+    Nonnegative weights, which the candidates that take weights see. Samples of weight
+    zero are seen by none.""",
+    "known_labels": """known_labels : array-like of int of shape (n_samples,), default=None
+    Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
+    Candidates that can learn from them do, and those that agree with them have more votes.""",
+}
 
 
 class AutoClustering(
@@ -281,6 +293,7 @@ class AutoClustering(
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
+    @described(**FIT_TEXTS)
     def fit(
         self,
         X: ArrayLike,
@@ -291,31 +304,7 @@ class AutoClustering(
         cannot_link: ArrayLike = None,
         known_labels: ArrayLike = None,
     ) -> Self:
-        """Run the candidates and let them vote.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : None
-            Ignored.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Nonnegative weights, which the candidates that take weights see. Samples of weight
-            zero are seen by none.
-        must_link : array-like of int, default=None
-            Samples that belong together: pairs of row indices, or one id per sample, equal ids
-            linked and -1 for none, which is the form that cross-validation can slice.
-        cannot_link : array-like of int, default=None
-            Samples to keep apart, in either form.
-        known_labels : array-like of int of shape (n_samples,), default=None
-            Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-            Candidates that can learn from them do, and those that agree with them have more votes.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Run the candidates and let them vote."""
         with kept_on_failure(self):
             return self._fit(X, sample_weight, (must_link, cannot_link, known_labels))
 
@@ -482,7 +471,7 @@ class AutoClustering(
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Estimate the probability of each cluster, as sure as held-back labels were predicted.
+        """Probability of each cluster, calibrated on held-back labels.
 
         Parameters
         ----------

@@ -35,9 +35,7 @@ def check_present(column, impute):
     """Refuse missing values where they are not to be filled."""
     if impute is None:
         missing = column.missing
-        refuse(
-            column, missing, f"is missing, as {missing.sum():,} of its column are", MISSING_REMEDY
-        )
+        refuse(column, missing, f"is missing ({missing.sum():,} in this column)", MISSING_REMEDY)
 
 
 def most_frequent(values):

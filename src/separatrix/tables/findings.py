@@ -87,10 +87,10 @@ def _reason_for_id(column, present):
     if not (is_text or is_integer) or len(np.unique(present)) < n_rows:
         return None
     if is_text:
-        return f"looks like a name of the rows: {n_rows:,} different texts"
+        return f"seems to name the rows: {n_rows:,} different texts"
     if n_rows < FEW_ROWS:
         return None
-    looks = f"looks like a number of the rows: {n_rows:,} different integers"
+    looks = f"seems to number the rows: {n_rows:,} different integers"
     steps = np.diff(column.values)
     is_monotone = np.all(steps > 0) or np.all(steps < 0)
     # what is measured does not rise by one step from row to row, nor fill its range
@@ -98,7 +98,7 @@ def _reason_for_id(column, present):
         return f"{looks} in order"
     if np.ptp(present) < 2 * n_rows:
         return f"{looks} close together"
-    return f"{looks}, named as ids are" if ID_NAME.search(column.name) else None
+    return f"{looks}, with a name that is usual for ids" if ID_NAME.search(column.name) else None
 
 
 def same_as(column, others):
@@ -178,7 +178,7 @@ def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Findi
     share = explained[most] / (explained.sum() or 1)
     decides = explained[most] > TOLD_APART * variance[most]  # and is not only less by chance
     if len(names) > 2 and share > DOMINANT and decides:
-        told = f"has {100 * share:.0f} % of what the clusters explain, of {len(names)} columns"
+        told = f"has {100 * share:.0f} % of the variance that the clusters explain"
         return [Finding(names[most], "dominant", told)]
     return []
 
