@@ -325,7 +325,8 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
     found = np.mean(looks, axis=0)
     test = None
     for kind in KINDS:
-        seeds, without = rng.randint(2**31 - 1, size=rounds[-1]), []
+        seeds = rng.randint(2**31 - 1, size=rounds[-1])
+        without: list[np.ndarray] = []
         for n_asked in rounds:
             without += Parallel(n_jobs=n_jobs)(
                 delayed(_evidence_without)(tables, kind, of_tables, seed)
