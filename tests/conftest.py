@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 # SciPy decides at import whether it accepts arrays of other libraries; array API input needs it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Tests run in as many processes as there are cores: threads of BLAS would wait for each other.
@@ -21,3 +23,13 @@ def pytest_collection_modifyitems(config, items):
         out = [item for item in items if item.nodeid.partition("[")[0] in slow]
         items[:] = [item for item in items if item not in out]
         config.hook.pytest_deselected(items=out)
+
+
+@pytest.fixture
+def few_tables(monkeypatch):
+    """Let the test for structure draw few tables, where its finding does not matter."""
+    from separatrix.validity import structure
+
+    monkeypatch.setattr(structure, "FIRST_DRAWS", 3)
+    monkeypatch.setattr(structure, "N_DRAWS", (3, 3))
+    monkeypatch.setattr(structure, "N_LOOKS", 1)

@@ -12,6 +12,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 import separatrix
 from separatrix.data.distinct import DistinctRows, KnownRows, few_distinct_rows
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 CLUSTERERS = [
     getattr(separatrix, name)
     for name, public in separatrix._REGISTRY.items()

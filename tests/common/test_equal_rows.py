@@ -11,6 +11,8 @@ from separatrix.similarity.graphs import GivenGraph, distinct_graph, similarity_
 from separatrix.similarity.quadratic_forms import MATRICES, Spectrum, form_of
 from separatrix.solvers.responses import DenseResponder, GraphResponder
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 CLUSTERERS = [
     getattr(separatrix, name)
     for name, public in separatrix._REGISTRY.items()

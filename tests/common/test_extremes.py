@@ -11,6 +11,8 @@ from sklearn.utils._param_validation import Interval
 import separatrix
 from separatrix.estimators.parameters import NONNEGATIVE, POSITIVE
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 ESTIMATORS = [
     getattr(separatrix, name)
     for name in separatrix.__all__

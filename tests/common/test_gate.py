@@ -49,7 +49,10 @@ IN_MEMORY = {
 # Those that compute in double precision, whatever the samples have.
 DOUBLE = {"OptimalMarginDistributionMachine", "SquaredLossMutualInformationClustering"}
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("few_tables"),
+]
 
 
 def with_parameter(name):

@@ -11,6 +11,8 @@ from sklearn.datasets import load_iris
 
 import separatrix
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 ESTIMATORS = [
     getattr(separatrix, name)
     for name in separatrix.__all__
