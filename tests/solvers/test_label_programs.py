@@ -221,3 +221,26 @@ def test_linked_samples_have_one_row_of_the_program():
     rules = [schur >> 0, full >> 0, cp.sum(full) <= bound**2, *held]
     value = cp.Problem(cp.Minimize(t + 2 * C * cp.sum(mu)), rules).solve(solver=cp.CLARABEL)
     assert found.objective == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("copies", "apart"), [([6, 6], False), ([0, 6, 6, 6], False), ([6] * 6, True)]
+)
+def test_copies_are_related_by_less_than_one_only_where_balance_presses(copies, apart):
+    """Why there are no weights: a heavy sample is bound by the balance, its copies are not."""
+    rows = np.append(np.arange(6), copies)
+    K, bound = oracle.kernel(7)[np.ix_(rows, rows)], 2.5
+    program = LabelProgram(K, C=0.8, bound=bound)
+    free = optimize_program(program, tol=1e-7, max_steps=200, progress=Progress())
+    nodes, component, sizes = np.unique(rows, return_inverse=True, return_counts=True)
+    labels = map(np.array, product([-1.0, 1.0], repeat=len(nodes)))
+    signs = min(labels, key=lambda one: abs(sizes @ one))
+    assert abs(sizes @ signs) < bound
+    fold = Fold(component, np.ones(len(rows)), signs)
+    program = LabelProgram(K, C=0.8, bound=bound, fold=fold)
+    tied = optimize_program(program, tol=1e-7, max_steps=200, progress=Progress())
+    if apart:
+        assert free.objective < tied.objective - 1e-3
+    else:
+        assert free.objective == pytest.approx(tied.objective, rel=1e-6)
+    assert (free.M[-2, -1] < 0.99) == apart

@@ -176,6 +176,10 @@ class HardMaximumVolumeClustering(GraphClustering):
     cannot know which later split will part a cannot-link, so more clusters take no links. Where
     links and `balance` cannot both be kept, links are.
 
+    There is no `sample_weight`, since it would not always be repetition: where the balance presses
+    on a sample, the relaxation gives its copies different rows, which one sample of their weight
+    cannot have. The guide on relaxations has the proof.
+
     Two constraints are added to the paper's program (13), which all labels in balance meet:
     `balance`, without which one cluster of all samples would be the optimum, and a bound on the
     multiplier of the length of responses (see `relax_hard_volume`). The paper cuts the first
