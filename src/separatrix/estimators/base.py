@@ -168,6 +168,8 @@ class BaseClustering(
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
     _maximizes = False  # whether a larger objective is better
+    _takes_start = False  # whether a fit without `init` can go on from the labels `_start`
+    _start: Any = None
 
     _model: Any
 
@@ -233,11 +235,8 @@ class BaseClustering(
         progress.close(fit(X, sample_weight, links, earlier, progress))
         return self
 
-    def _fit_samples(self, X, sample_weight, links, earlier, progress, within_sizes=True):
-        """Set the attributes of a fit to all of these samples; what the solver found.
-
-        `within_sizes=False` ignores bounds of sizes that the method itself does not keep.
-        """
+    def _fit_samples(self, X, sample_weight, links, earlier, progress):
+        """Set the attributes of a fit to all of these samples; what the solver found."""
         rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:
@@ -273,7 +272,7 @@ class BaseClustering(
             own = self._attributes(problem, result, order)
             of_model = self._model_attributes(problem.completed(rule), X)
             self._warn(result.status, final)
-        if within_sizes and self._breaks_sizes(labels, sample_weight, links):
+        if self._breaks_sizes(labels, sample_weight, links):
             labels = self._labels_within_sizes(of_model["_model"], X)
         own = {**self._resolved(problem), **own}
         fitted = {
