@@ -285,7 +285,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
         # other matrices than the similarities would part similar samples
         problem = GraphProblem.of(graph, "similarity")
-        return problem if links is None else LinkedProblem.of(problem, links)
+        return problem if links is None else LinkedProblem.with_links(problem, links)
 
     def _n_tasks(self):
         return None if self.n_clusters > 2 or self.triangles else self.max_steps
@@ -397,7 +397,7 @@ class LinkedProblem(GraphProblem):
     links: Links
 
     @classmethod
-    def of(cls, problem, links):
+    def with_links(cls, problem, links):
         """A problem with links between the samples as they came."""
         order = np.argsort(problem.graph.place, kind="stable")
         fields = {"X": problem.X, "graph": problem.graph, "form": problem.form}

@@ -249,7 +249,10 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         self.random_state = random_state
 
     fit = fit_with_weights_and_links
-    _takes_start = True
+
+    @property
+    def _takes_start(self):
+        return True
 
     @property
     def _bounds_sizes(self):
