@@ -17,7 +17,7 @@ import json
 import re
 from functools import cache, reduce
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "benchmarks" / "results"
@@ -148,7 +148,44 @@ def sizes_measured(case):
     return "\n".join(lines) + "\n"
 
 
-TABLES = {"speed": speed, "all_speeds": all_speeds, "sizes_measured": sizes_measured}
+def outliers(kind):
+    """Means over sets with noise: what is called outliers, and the clusters of the rest."""
+    found = results("outliers/noise")
+    sets = found["sets"].values()
+    lines = [
+        "| | precision | recall | ARI of the rest | without `outliers` | lowered by over .01 |",
+        "|---|---|---|---|---|---|",
+    ]
+    names = ("precision", "recall", "ari", "without")
+    for method in found["clean"]:
+        cells = [one[method][kind] for one in sets]
+        lowered = sum(cell["ari"] < cell["without"] - 0.01 for cell in cells)
+        row = [f"{fmean(cell[name] for cell in cells):.2f}" for name in names]
+        lines.append(f"| `{method}` | {' | '.join(row)} | {lowered} of {len(cells)} |")
+    for peer in next(iter(sets))["peers"]:
+        cells, least = [one["peers"][peer] for one in sets], peer.split()[1]
+        row = [
+            f"{fmean(cell[name] for cell in cells):.2f}" for name in ("precision", "recall", "ari")
+        ]
+        lines.append(f"| HDBSCAN, `min_cluster_size={least}` | {' | '.join(row)} | – | – |")
+    return "\n".join(lines) + "\n"
+
+
+def false_alarms(_):
+    """Shares of clean samples that are called outliers."""
+    lines = ["| | Gaussian clusters | evenly spread ones |", "|---|---|---|"]
+    for method, one in results("outliers/noise")["clean"].items():
+        lines.append(f"| `{method}` | {one['gaussian']:.2%} | {one['uniform']:.2%} |")
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {
+    "all_speeds": all_speeds,
+    "false_alarms": false_alarms,
+    "outliers": outliers,
+    "sizes_measured": sizes_measured,
+    "speed": speed,
+}
 
 
 def filled(text):

@@ -86,8 +86,10 @@ def run_known_labels(module, monkeypatch, tmp_path):
 
 
 def run_outliers(module, monkeypatch, tmp_path):
-    shrink(module, monkeypatch, LEAST_SIZES=(5,))
-    module.main(["KernelKMeans"], ["lsun"])
+    kept = tmp_path / "outliers.json"
+    shrink(module, monkeypatch, LEAST_SIZES=(5,), RESULTS=kept, MOST_ROWS=100)
+    module.main(["KernelKMeans"], ["lsun"], keeps=True)
+    assert set(json.loads(kept.read_text("utf-8"))) == {"sets", "clean"}
 
 
 def run_probabilities(module, monkeypatch, tmp_path):

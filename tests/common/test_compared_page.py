@@ -24,6 +24,8 @@ def test_the_page_is_what_was_measured(script):
 def test_the_rows_of_our_estimators_are_what_they_take(script):
     """A cell can be yes only if there is the parameter, and all with a parameter keep to it.
 
+    The probes of links have three clusters, for which some refuse them.
+
     If this fails, run `python benchmarks/choices/peers.py --own`.
     """
     rows = {row["estimator"]: row["why_not"] for row in script["read"]("own")["rows"]}
@@ -33,7 +35,8 @@ def test_the_rows_of_our_estimators_are_what_they_take(script):
         takes = {*inspect.signature(estimator).parameters}
         takes |= {*inspect.signature(estimator.fit).parameters}
         for cell, parameter in script["NEEDS"].items():
-            assert (why_not[cell] == "") == (parameter in takes), (name, cell)
+            given = why_not[cell] == "" or "links need n_clusters=2" in why_not[cell]
+            assert given == (parameter in takes), (name, cell)
 
 
 def test_one_row_is_measured_again(script):

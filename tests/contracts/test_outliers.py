@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from separatrix import (
     AutoClustering,
@@ -69,6 +70,9 @@ def test_the_clusters_are_those_of_the_other_samples(estimator):
     X, _ = groups()
     model, other = trimmed(estimator), estimator(3, random_state=0).fit(X)
     assert set(vars(model)) - set(vars(other)) == {"outlier_scores_", "_outliers"}
+    if estimator is MaximumVolumeClustering:  # from the clusters of all it finds better ones
+        assert model.objective_ <= other.objective_
+        return
     assert model.objective_ == pytest.approx(other.objective_, rel=1e-9)
     scores, expected = model.decision_function(X), other.decision_function(X)
     np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-8)
@@ -99,6 +103,23 @@ def test_attributes_of_samples_cover_outliers(estimator):
         assert len(getattr(model, name)) == len(X)
     for name in {"sample_indices_", "cut_links_"} & set(vars(model)):
         assert (getattr(model, name) < len(X) - 2).all()  # the outliers come last
+
+
+def bars_with_noise():
+    """Long groups side by side in noise, to which least squares has more than one answer."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2)) * [4.0, 0.5] + np.repeat([[0, 0], [0, 4], [0, 8]], 30, axis=0)
+    return np.vstack([X, rng.uniform(-20, 25, size=(8, 2))])
+
+
+@each([KernelKMeans, MaximumVolumeClustering, RegularizedLeastSquaresClustering])
+def test_the_clusters_of_all_samples_stand(estimator):
+    """The fit without outliers goes on from them, so that it is near, and no worse than a step."""
+    X = bars_with_noise()
+    free, model = (estimator(3, outliers=o, random_state=0).fit(X) for o in (None, 0.08))
+    rest = model.labels_ >= 0
+    assert adjusted_rand_score(free.labels_[rest], model.labels_[rest]) > 0.9
+    assert "_start" not in vars(model)
 
 
 # --- invariances --------------------------------------------------------------------------------

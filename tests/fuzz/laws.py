@@ -444,10 +444,11 @@ def keeps_sizes(case, model):
     if "sample_weight" in case.given:  # whose sums are sizes, in units of their mean
         weight = weight * np.asarray(case.given["sample_weight"].value, dtype=np.float64)
         weight = weight / weight.mean()
-    bounds = (getattr(model, name) for name in ("min_size", "max_size"))
-    least, most = size_bounds(len(case.rows), model.n_clusters, *bounds)
     labels = computed(model.predict(case.X.value))
-    sizes = np.bincount(labels, weight, minlength=model.n_clusters)
+    inside = labels >= 0  # outliers are in no cluster
+    bounds = (getattr(model, name) for name in ("min_size", "max_size"))
+    least, most = size_bounds(int(inside.sum()), model.n_clusters, *bounds)
+    sizes = np.bincount(labels[inside], weight[inside], minlength=model.n_clusters)
     return bool(((least <= sizes + 1e-9) & (sizes - 1e-9 <= most)).all())
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from separatrix.models import outliers
 from separatrix.models.outliers import (
@@ -87,6 +88,37 @@ def test_gaussian_clusters_lose_less_than_one_per_cent(dimension):
     assert np.mean(lost) < 0.01
 
 
+@pytest.mark.parametrize("dimension", [2, 5])
+def test_many_outliers_do_not_hide_each_other(dimension):
+    """A quarter of noise raises the quartiles of all scores, but not the limit."""
+    rng = np.random.default_rng(dimension)
+    X = rng.normal(size=(900, dimension))
+    noise = rng.uniform(-12, 12, size=(300, dimension))
+    inside = (np.abs(noise) < 3.5).all(axis=1)  # which no rule can tell from samples
+    rule, scores = ruled(np.vstack([X, noise]), share="auto")
+    assert np.mean(scores[900:][~inside] > rule.limit) > 0.8
+    assert np.mean(scores[:900] > rule.limit) < 0.05
+    careful, scores = ruled(np.vstack([X, noise]), share="auto", sure=1.0)
+    assert (scores <= careful.limit).all()
+
+
+def test_the_search_for_a_limit_ends_at_a_fixed_point():
+    """The quartiles of what lies below the limit give it again."""
+    rng = np.random.default_rng(0)
+    scores = np.exp(np.append(rng.chisquare(3, size=700) / 6, rng.uniform(3, 4, size=200)))
+    limit = limit_of_tail(scores, np.ones(900), 3, 10, 900)
+    order = rng.permutation(900)
+    assert limit_of_tail(scores[order], np.ones(900), 3, 10, 900) == limit
+    inside = np.log(np.sort(scores[scores <= limit]))
+    first, third = inside[[len(inside) // 4, 3 * len(inside) // 4]]
+    assert (scores[700:] > limit).all()
+    scale = (third - first) / np.diff(chi2.ppf([0.25, 0.75], 3))[0]
+    beyond = 1 - len(inside) / 900
+    tail = 0.2 * (beyond - 4 * np.sqrt(beyond / 900))
+    expected = third + scale * (chi2.isf(tail, 3) - chi2.ppf(0.75, 3))
+    assert np.log(limit) == pytest.approx(expected, abs=0.02)
+
+
 def test_the_tail_of_many_dimensions_is_that_of_those_that_vary():
     """Samples along a line are told from others as if they had one feature."""
     rng = np.random.default_rng(0)
@@ -148,4 +180,4 @@ def test_equal_samples_are_no_outliers_and_others_are():
     assert (scores[:30] <= rule.limit).all()
     rule, scores = ruled(np.zeros((9, 2)), share="auto")
     assert (scores <= rule.limit).all()
-    assert limit_of_tail(np.zeros(4), np.ones(4), 2, 1) == np.inf
+    assert limit_of_tail(np.zeros(4), np.ones(4), 2, 1, 4) == np.inf

@@ -344,7 +344,7 @@ def test_nothing_is_said_of_absent_tables(tmp_path):
     assert "gap between clusters" not in report(AutoClustering(1).fit(IRIS), IRIS, tmp_path).text
 
 
-# --- noise --------------------------------------------------------------------------------------
+# --- outliers -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -354,15 +354,15 @@ def noisy():
     return np.vstack([[[9, 9], [-9, 9]], *rows, [[9, -9]]])
 
 
-def test_noise_is_no_cluster(noisy, tmp_path):
+def test_outliers_are_no_cluster(noisy, tmp_path):
     model = DBSCAN(eps=1).fit(noisy)
     page = report(model, noisy, tmp_path)
     assert "DBSCAN found 2 clusters in 48 rows." in page.text
-    assert "Noise, rows in no cluster: 3 (6.2%)." in page.text
+    assert "Outliers, rows in no cluster: 3 (6.2%)." in page.text
     assert "DBSCAN: 2 clusters" in page.text
     sizes = {name: row[0] for name, row in page.table("cluster", "rows").items()}
-    assert sizes == {"cluster 0": "20", "cluster 1": "25", "noise": "3"}
-    assert page.data["clusters"] == ["cluster 0", "cluster 1", "noise"]
+    assert sizes == {"cluster 0": "20", "cluster 1": "25", "outliers": "3"}
+    assert page.data["clusters"] == ["cluster 0", "cluster 1", "outliers"]
     assert page.data["labellings"][0][1] == np.where(model.labels_ < 0, 2, model.labels_).tolist()
     kept = model.labels_ >= 0
     score = separation_probability_score(noisy[kept], model.labels_[kept])
@@ -374,10 +374,10 @@ def test_noise_is_no_cluster(noisy, tmp_path):
     assert len(set(colors)) == 3
 
 
-def test_noise_alone_has_a_report(noisy, tmp_path):
+def test_outliers_alone_have_a_report(noisy, tmp_path):
     page = report(DBSCAN(eps=1e-6).fit(noisy), noisy, tmp_path)
     assert "DBSCAN found 0 clusters in 48 rows." in page.text
-    assert set(page.table("cluster", "rows")) == {"noise"}
+    assert set(page.table("cluster", "rows")) == {"outliers"}
 
 
 def test_only_what_the_model_can_do_is_advised(iris_model, noisy, tmp_path):

@@ -1,7 +1,10 @@
 """Spanning trees against dense matrices, and clusters along them against plain loops."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
@@ -10,10 +13,12 @@ from separatrix.similarity import spanning_trees
 from separatrix.similarity.neighbors import ExactSearch
 from separatrix.similarity.spanning_trees import (
     SpanningTree,
+    contracted_tree,
     core_radii,
     cut_labels,
     joined_labels,
     neighbor_tree,
+    parting_links,
     spanning_tree,
 )
 from support import same_partition
@@ -255,3 +260,64 @@ def test_without_conditions_it_is_single_linkage(seed):
     expected = fcluster(linkage(X, "single"), 4, "maxclust")
     assert same_partition(joined_labels(tree, 4, unevenness=1.0), expected)
     assert same_partition(cut_labels(tree, 4, smallest=0.0), expected)
+
+
+# --- links --------------------------------------------------------------------------------------
+
+
+def plain_tree(X):
+    return spanning_tree(X, np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_contracted_tree_is_the_least_one_between_groups(seed):
+    """Compared with the tree of the shortest distances between groups."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(14, 2))
+    groups = rng.integers(-1, 4, size=14)
+    tree, nodes, kept = contracted_tree(plain_tree(X), groups)
+    together = (groups[:, None] == groups) & (groups >= 0)[:, None]
+    np.testing.assert_array_equal(nodes[:, None] == nodes, together | np.eye(14, dtype=bool))
+    n_nodes, distances = nodes.max() + 1, np.linalg.norm(X[:, None] - X[None], axis=2)
+    between = np.array(
+        [
+            [distances[nodes == a][:, nodes == b].min() for b in range(n_nodes)]
+            for a in range(n_nodes)
+        ]
+    )
+    expected = minimum_spanning_tree(between).sum()
+    assert tree.n_samples == n_nodes
+    assert tree.lengths.sum() == pytest.approx(expected)
+    np.testing.assert_array_equal(tree.lengths, plain_tree(X).lengths[kept])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cuts_between_colors_leave_the_least_length(seed):
+    """Compared with all sets of as many cuts."""
+    rng = np.random.default_rng(seed)
+    tree = plain_tree(rng.normal(size=(10, 2)))
+    colors = np.full(10, -1)
+    colors[rng.permutation(10)[:3]] = [0, 1, 2]
+    parting = parting_links(tree, np.empty((0, 2), dtype=int), colors)
+
+    def parts(cut):
+        within = np.delete(tree.ends, cut, axis=0).T
+        graph = sp.csr_array((np.ones(within.shape[1]), within), (10, 10))
+        return connected_components(graph, directed=False)[1][colors >= 0]
+
+    allowed = [cut for cut in map(list, combinations(range(9), 2)) if len(set(parts(cut))) == 3]
+    longest = max(allowed, key=lambda cut: tree.lengths[cut].sum())
+    np.testing.assert_array_equal(np.flatnonzero(parting), longest)
+
+
+@pytest.mark.parametrize("rule", [cut_labels, joined_labels])
+def test_a_pair_is_parted_by_the_longest_link_between(rule):
+    X = np.array([0.0, 1, 2, 3.5, 4.5, 5.5, 9, 10, 11])[:, None]
+    tree = plain_tree(X)
+    parting = parting_links(tree, np.array([[1, 4]]), np.full(9, -1))
+    np.testing.assert_array_equal(np.sort(tree.ends[parting][0]), [2, 3])
+    option = {"smallest": 2.0} if rule is cut_labels else {"unevenness": 1.0}
+    labels = rule(tree, 3, parting=parting, **option)
+    assert len(np.unique(labels)) == 3
+    for group in (slice(0, 3), slice(3, 6), slice(6, 9)):
+        assert len(np.unique(labels[group])) == 1

@@ -11,6 +11,7 @@ from separatrix.criteria.semidefinite_margin import relax_semidefinite_margin
 from separatrix.result import Progress
 from separatrix.solvers.interior_point import optimize_program
 from separatrix.solvers.label_programs import (
+    Fold,
     GeneralizedProgram,
     LabelProgram,
     MachineProgram,
@@ -23,6 +24,12 @@ CUTS = TriangleCuts(
     np.array([[0, 1, 2], [0, 1, 2], [1, 3, 6], [2, 4, 5]]),
     np.array([[1.0, 1, -1], [-1, -1, -1], [-1, 1, 1], [1, -1, 1]]),
 )
+# Five components of seven samples, of which some are apart.
+FOLD = Fold(
+    np.array([0, 1, 0, 2, 3, 4, 2]),
+    np.array([1, 1, -1, 1, 1, 1, 1]),
+    np.array([1.0, 1, -1, 1, -1]),
+)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +39,21 @@ CUTS = TriangleCuts(
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, unit=True, offset=3.0),
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, cuts=CUTS),
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, unit=True, offset=3.0, cuts=CUTS),
+        LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, unit=True, fold=FOLD),
+        LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, cuts=CUTS[:2], fold=FOLD),
         MachineProgram(oracle.kernel(7), 0.8),
         GeneralizedProgram(generalized_kernel(oracle.kernel(7), 2.0), 0.8),
     ],
-    ids=["label", "label-unit", "label-cuts", "label-unit-cuts", "machine", "generalized"],
+    ids=[
+        "label",
+        "label-unit",
+        "label-cuts",
+        "label-unit-cuts",
+        "label-unit-fold",
+        "label-cuts-fold",
+        "machine",
+        "generalized",
+    ],
 )
 def test_derivatives_of_programs(program):
     """What a program says of its constraints fits together."""
@@ -181,3 +199,48 @@ def test_few_samples_have_no_triangles():
             program, triangles=True, tol=1e-6, max_steps=100, progress=Progress()
         )
         assert found.gap <= 1e-6
+
+
+def test_linked_samples_have_one_row_of_the_program():
+    """Equal to the program of all samples whose products are held, by an independent solver."""
+    cp = pytest.importorskip("cvxpy")
+    K, C, bound = oracle.kernel(7), 0.8, 3.0
+    program = LabelProgram(K, C=C, bound=bound, fold=FOLD)
+    found = optimize_program(program, tol=1e-7, max_steps=100, progress=Progress())
+    M = program.products(found.M)
+    same = FOLD.component[:, None] == FOLD.component
+    np.testing.assert_allclose(M[same], np.outer(FOLD.sign, FOLD.sign)[same], atol=1e-6)
+    # min t over M and multipliers of the bounds: t >= v' (K o M)^-1 v + 2 C 1'mu
+    full, t = cp.Variable((7, 7), symmetric=True), cp.Variable()
+    mu, nu = cp.Variable(7, nonneg=True), cp.Variable(7, nonneg=True)
+    v = cp.reshape(1 + nu - mu, (7, 1), order="C")
+    schur = cp.bmat([[cp.multiply(K, full), v], [v.T, cp.reshape(t, (1, 1), order="C")]])
+    held = [
+        full[i, j] == FOLD.sign[i] * FOLD.sign[j] for i, j in zip(*same.nonzero(), strict=True)
+    ]
+    rules = [schur >> 0, full >> 0, cp.sum(full) <= bound**2, *held]
+    value = cp.Problem(cp.Minimize(t + 2 * C * cp.sum(mu)), rules).solve(solver=cp.CLARABEL)
+    assert found.objective == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("copies", "apart"), [([6, 6], False), ([0, 6, 6, 6], False), ([6] * 6, True)]
+)
+def test_copies_are_related_by_less_than_one_only_where_balance_presses(copies, apart):
+    """Why there are no weights: a heavy sample is bound by the balance, its copies are not."""
+    rows = np.append(np.arange(6), copies)
+    K, bound = oracle.kernel(7)[np.ix_(rows, rows)], 2.5
+    program = LabelProgram(K, C=0.8, bound=bound)
+    free = optimize_program(program, tol=1e-7, max_steps=200, progress=Progress())
+    nodes, component, sizes = np.unique(rows, return_inverse=True, return_counts=True)
+    labels = map(np.array, product([-1.0, 1.0], repeat=len(nodes)))
+    signs = min(labels, key=lambda one: abs(sizes @ one))
+    assert abs(sizes @ signs) < bound
+    fold = Fold(component, np.ones(len(rows)), signs)
+    program = LabelProgram(K, C=0.8, bound=bound, fold=fold)
+    tied = optimize_program(program, tol=1e-7, max_steps=200, progress=Progress())
+    if apart:
+        assert free.objective < tied.objective - 1e-3
+    else:
+        assert free.objective == pytest.approx(tied.objective, rel=1e-6)
+    assert (free.M[-2, -1] < 0.99) == apart

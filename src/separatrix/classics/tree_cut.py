@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,19 +14,23 @@ from separatrix._sklearn import Interval, StrOptions, refuse_dask
 from separatrix._typing import Array, ArrayLike
 from separatrix.data.distinct import KnownRows, row_hashes
 from separatrix.data.gate import check_samples
-from separatrix.estimators.base import BaseClustering, fit_with_node_weights
+from separatrix.estimators.base import BaseClustering, fit_with_node_weights_and_links
 from separatrix.estimators.outliers import marked
 from separatrix.estimators.parameters import COUNT, N_CLUSTERS, OUTLIERS, SIZE_BOUNDS, WARM_START
+from separatrix.labels.links import linked_labels
 from separatrix.labels.sizes import unit_of
 from separatrix.models.nearest_samples import NearestSample, exponent_of, in_units
+from separatrix.models.scores import score_features
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.neighbors import ExactSearch, others_in
 from separatrix.similarity.spanning_trees import (
     SpanningTree,
+    contracted_tree,
     core_radii,
     cut_labels,
     joined_labels,
     neighbor_tree,
+    parting_links,
     spanning_tree,
 )
 
@@ -127,6 +132,11 @@ class TreeCutClustering(BaseClustering):
     found in a second for 100,000 samples of 2 features. It may be a little longer than the exact
     one.
 
+    Must-linked samples, and those of one known label, are one node of the tree, and the links
+    between nodes that must not be in one cluster are cut first. Where cannot-links ask for more
+    cuts than there are clusters, connected parts of the tree cannot keep them, and samples go to
+    the nearest cluster that their links allow.
+
     A new sample goes to the cluster of the nearest training sample. Here the distance of a
     training sample is at least that to the last of its own neighbours, but zero if both are equal.
     All training samples are compared with it.
@@ -166,7 +176,7 @@ class TreeCutClustering(BaseClustering):
         **OUTLIERS,
         **WARM_START,
     }
-    fit = fit_with_node_weights
+    fit = fit_with_node_weights_and_links
 
     def __init__(
         self,
@@ -245,7 +255,7 @@ class TreeCutClustering(BaseClustering):
                 f"rule='join' counts samples, and sample_weight sums to {n_samples:.3g} of them, "
                 f"more than {MOST_COUNTED:.0e}; divide the weights, or use rule='cut'."
             )
-        return TreeProblem.of(X, min(self.n_neighbors, most), sample_weight)
+        return TreeProblem.of(X, min(self.n_neighbors, most), sample_weight, links)
 
     def _solve(self, problem, progress, rng):
         if self.rule == "cut":
@@ -258,7 +268,7 @@ class TreeCutClustering(BaseClustering):
     def _attributes(self, problem, result, order):
         tree, cut = problem.tree, result.details
         return {
-            "cut_links_": problem.first[tree.ends[cut]],
+            "cut_links_": problem.first[problem.ends[cut]],
             "cut_lengths_": np.ldexp(tree.lengths[cut], problem.exponent),
         }
 
@@ -293,7 +303,15 @@ class TreeProblem:
     radii : ndarray of shape (n_distinct,)
         Their distances to the last of their neighbours; zero where links are plain distances.
     tree : SpanningTree
-        The tree of the distinct samples.
+        The tree of the nodes: the distinct samples, those that links bind as one.
+    nodes : ndarray of int of shape (n_distinct,)
+        Node of each distinct sample.
+    ends : ndarray of int of shape (n_nodes - 1, 2)
+        Distinct samples at the ends of the links of the tree.
+    parting : ndarray of bool of shape (n_nodes - 1,) or None
+        Links of the tree between samples that must not be in one cluster.
+    links, sample_weight : Links or None, and ndarray or None
+        Links between the samples, and weights of these.
     """
 
     X: np.ndarray
@@ -304,9 +322,14 @@ class TreeProblem:
     rows: np.ndarray
     radii: np.ndarray
     tree: SpanningTree
+    nodes: np.ndarray
+    ends: np.ndarray
+    parting: Any = None
+    links: Any = None
+    sample_weight: Any = None
 
     @classmethod
-    def of(cls, X, n_neighbors, sample_weight=None):
+    def of(cls, X, n_neighbors, sample_weight=None, links=None):
         """The tree of samples whose links are smoothed by so many neighbours."""
         # in the order of their hashes, so that even ties do not depend on the order of samples
         _, first, place = np.unique(row_hashes(X), return_index=True, return_inverse=True)
@@ -325,6 +348,12 @@ class TreeProblem:
             tree = neighbor_tree(rows, radii, neighbors, partial(ExactSearch, n_jobs=None))
         else:
             tree = spanning_tree(rows, radii)
+        ends, nodes, parting = tree.ends, np.arange(n_distinct), None
+        if links is not None:
+            groups = links.restricted(first).groups  # of equal samples the first counts
+            tree, nodes, kept = contracted_tree(tree, groups)
+            ends = ends[kept]
+            parting = links_to_cut(tree, nodes, links.restricted(first))
         return cls(
             X=X,
             first=first,
@@ -334,7 +363,24 @@ class TreeProblem:
             rows=rows,
             radii=radii,
             tree=tree,
+            nodes=nodes,
+            ends=ends,
+            parting=parting,
+            links=links,
+            sample_weight=sample_weight,
         )
+
+    def kept_labels(self, clusters, n_clusters):
+        """Labels of the samples, by the clusters of the distinct ones, that keep all links.
+
+        Where the tree cannot part all that has to be, samples go to the nearest cluster that
+        their links allow.
+        """
+        labels = clusters[self.place]
+        if self.links is None or self.links.violations(labels) == 0:
+            return labels
+        scores = score_features(self.model(clusters, n_clusters).scores(self.X), n_clusters)
+        return linked_labels(scores, self.links, sample_weight=self.sample_weight).labels
 
     def model(self, clusters, n_clusters):
         """The model of the clusters of the distinct samples."""
@@ -348,6 +394,21 @@ class TreeProblem:
     def labels_of(self, model):
         """Clusters of the samples."""
         return model.clusters[self.place]
+
+
+def links_to_cut(tree, nodes, links):
+    """Links of the tree of nodes that links between the distinct samples part.
+
+    Those of known labels alone, which are never too many, if all of them are too many cuts.
+    """
+    colors = np.full(tree.n_samples, -1)
+    told = links.known_labels >= 0
+    colors[nodes[told]] = links.known_labels[told]
+    conflicts = nodes[links.pairs[links.apart]]
+    parting = parting_links(tree, conflicts, colors)
+    if parting.sum() >= links.n_clusters:
+        parting = parting_links(tree, conflicts[:0], colors)
+    return parting
 
 
 # --- the cuts -----------------------------------------------------------------------------------
@@ -392,7 +453,8 @@ def solve_tree_cut(problem, n_clusters, labels_of, *, progress):
        hierarchical clustering algorithm", Information Sciences 363, 2016.
     """
     tree = problem.tree
-    labels = labels_of(tree, n_clusters, sizes=problem.sizes)
+    sizes = np.bincount(problem.nodes, problem.sizes)
+    labels = labels_of(tree, n_clusters, sizes=sizes, parting=problem.parting)
     cut = np.flatnonzero(labels[tree.ends[:, 0]] != labels[tree.ends[:, 1]])[::-1]
     iterations = progress.iterations(max(1, len(cut)))
     iterations.status = Status.CONVERGED
@@ -403,12 +465,14 @@ def solve_tree_cut(problem, n_clusters, labels_of, *, progress):
     within = np.delete(tree.ends, cut, axis=0).T
     shape = (tree.n_samples, tree.n_samples)
     links = sp.csr_array((np.ones(within.shape[1]), within), shape)
-    clusters = connected_components(links, directed=False)[1].astype(np.int32)
+    parts = connected_components(links, directed=False)[1].astype(np.int32)
+    labels = problem.kept_labels(parts[problem.nodes], n_clusters)
     return SolverResult(
-        Labelling(clusters[problem.place], n_clusters),
-        problem.model(clusters, n_clusters),
+        Labelling(labels, n_clusters),
+        problem.model(labels[problem.first], n_clusters),
         iterations.history[-1],
         iterations.history,
         iterations.status,
         details=cut,
+        keeps_labels=problem.links is not None,
     )

@@ -85,11 +85,11 @@ class Features:
 
     def card(self, labels):
         """What `predict` and `explain` need: columns, and means of clusters in their units."""
-        from separatrix.report.evidence import NOISE, Clustering, Samples
+        from separatrix.report.evidence import OUTLIERS, Clustering, Samples
 
         samples = Samples(self.X, self.X, self.values, self.names, None)
         n_clusters, out = int(labels.max()) + 1, labels < 0
-        names = [*range(n_clusters), *[NOISE] * bool(out.any())]
+        names = [*range(n_clusters), *[OUTLIERS] * bool(out.any())]
         clusters = Clustering(samples, np.where(out, n_clusters, labels), names)
         return {
             "columns": {made.column: _categories(made) for made in self.preparer.features_},

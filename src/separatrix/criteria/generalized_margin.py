@@ -114,6 +114,9 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     eigenvalue is zero at the optimum, of which there are often several; here several cuts of the
     matrix of products are compared by their machines.
 
+    There is no `sample_weight` yet. The program would allow it: copies of a sample have one value,
+    so that a weight is a multiple of its price `C`.
+
     The order of the rows does not matter. Of a precomputed kernel it may, where samples have the
     same values in another order.
 

@@ -1,5 +1,6 @@
 """Maximum volume clustering with hard labels: a semidefinite program, with a certified optimum."""
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from separatrix._sklearn import StrOptions, one_blas_thread
 from separatrix._typing import Array
 from separatrix.data.places import order_of_places
 from separatrix.data.rows import check_fits_memory
-from separatrix.estimators.base import GraphClustering, similarities_of
+from separatrix.estimators.base import GraphClustering, fit_with_links, similarities_of
 from separatrix.estimators.parameters import (
     BALANCE,
     CERTIFIED,
@@ -22,13 +23,15 @@ from separatrix.estimators.parameters import (
     ROUNDINGS,
     WARM_START,
 )
+from separatrix.labels.links import Links, linked_signs
 from separatrix.labels.sizes import balanced_threshold
 from separatrix.models.graph_responses import GraphProblem, HardSides, signs_of
-from separatrix.result import Progress, SolverResult, Status
+from separatrix.result import Labelling, Progress, SolverResult, Status
 from separatrix.similarity.graphs import ordered_graph
 from separatrix.similarity.quadratic_forms import ONE_THREAD_ROWS
 from separatrix.solvers.bisection import bisect, normalized_cut
 from separatrix.solvers.label_programs import (
+    Fold,
     LabelProgram,
     best_labelling,
     check_size,
@@ -167,6 +170,16 @@ class HardMaximumVolumeClustering(GraphClustering):
     A step costs a few products of matrices of the samples' size: 500 samples take seconds, 2,000
     minutes, and 5,000, the most allowed, an hour.
 
+    Links and known labels are kept exactly, for two clusters: with must-links and cannot-links a
+    component of samples has one label up to signs, so that the matrix has one row for each
+    component, and its optimum is certified among all labels that keep the links. A split in two
+    cannot know which later split will part a cannot-link, so more clusters take no links. Where
+    links and `balance` cannot both be kept, links are.
+
+    There is no `sample_weight`, since it would not always be repetition: where the balance presses
+    on a sample, the relaxation gives its copies different rows, which one sample of their weight
+    cannot have. The guide on relaxations has the proof.
+
     Two constraints are added to the paper's program (13), which all labels in balance meet:
     `balance`, without which one cluster of all samples would be the optimum, and a bound on the
     multiplier of the length of responses (see `relax_hard_volume`). The paper cuts the first
@@ -254,7 +267,15 @@ class HardMaximumVolumeClustering(GraphClustering):
         self.warm_start = warm_start
         self.random_state = random_state
 
+    fit = fit_with_links
+
     def _problem(self, X, sample_weight, links, progress, rng):
+        if links is not None and self.n_clusters > 2:
+            raise ValueError(
+                f"links need n_clusters=2, got n_clusters={self.n_clusters} and multiway="
+                f"{self.multiway!r}: a split in two cannot know which later split will part a "
+                "cannot-link. Use MaximumVolumeClustering for more clusters."
+            )
         check_size(X.shape[0], triangles=self.triangles)
         check_fits_memory(X.shape[0], remedy="use MaximumVolumeClustering")
         # by their places alone, so that the order of the rows does not matter
@@ -263,7 +284,8 @@ class HardMaximumVolumeClustering(GraphClustering):
         graph_of = partial(similarities_of, self, stacklevel=8)
         graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
         # other matrices than the similarities would part similar samples
-        return GraphProblem.of(graph, "similarity")
+        problem = GraphProblem.of(graph, "similarity")
+        return problem if links is None else LinkedProblem.with_links(problem, links)
 
     def _n_tasks(self):
         return None if self.n_clusters > 2 or self.triangles else self.max_steps
@@ -286,7 +308,14 @@ class HardMaximumVolumeClustering(GraphClustering):
         form = problem.form
         Q = form.expanded(form.place).Q
         Q = Q.toarray() if sp.issparse(Q) else Q
-        values = eigvalsh(Q)
+        values, links = eigvalsh(Q), getattr(problem, "links", None)
+        bound = label_bound(self.balance, len(Q))
+
+        def signs_of_samples(scores):
+            if links is not None:
+                return linked_sides(scores, links, bound)
+            return self._signs(_of_nodes(form, scores), form.counts)[form.place]
+
         reg = self.reg if self.reg != "auto" else RHO * len(Q) ** 0.5 / values[-1]
         relaxation = relax_hard_volume(
             Q,
@@ -297,6 +326,7 @@ class HardMaximumVolumeClustering(GraphClustering):
             tol=self.gap_tol,
             max_steps=self.max_steps,
             progress=progress,
+            fold=None if links is None else fold_of(links, bound),
         )
         # 2) the best labels near them, and the responses that go with these
         G = reg * Q + (relaxation.y[-1] - reg * values[0]) * np.eye(len(Q))
@@ -304,16 +334,20 @@ class HardMaximumVolumeClustering(GraphClustering):
             relaxation.M,
             G,
             C=self.max_response,
-            signs_of=lambda scores: self._signs(_of_nodes(form, scores), form.counts)[form.place],
+            signs_of=signs_of_samples,
             n_draws=self.n_roundings,
             rng=rng,
         )
+        if links is not None and known_lean(G @ responses, links) < 0:
+            responses = -responses
         weights = form.roots * _of_nodes(form, responses)
         rule = HardSides(form, _of_nodes(form, G @ responses), float(reg), weights)
-        status = status_of(relaxation, self.gap_tol)
-        if abs(signs_of(rule.h)[form.place].sum()) > label_bound(self.balance, len(Q)):
+        status, signs = status_of(relaxation, self.gap_tol), signs_of(rule.h)[form.place]
+        if links is not None:
+            signs = linked_sides(rule.h[form.place], links, bound)
+        if abs(signs.sum()) > bound:
             status = Status.UNBALANCED
-        return SolverResult.of_responses(
+        result = SolverResult.of_responses(
             rule,
             objective=relaxation.objective,
             history=relaxation.history,
@@ -321,6 +355,7 @@ class HardMaximumVolumeClustering(GraphClustering):
             details=[(relaxation.gap, np.linalg.norm(relaxation.x[: len(Q)]))],
             counts=form.counts,
         )
+        return result if links is None else problem.kept(result, signs)
 
     def _signs(self, scores, counts):
         """Signs of nodes by their scores, in balance."""
@@ -346,6 +381,53 @@ class HardMaximumVolumeClustering(GraphClustering):
         return {"gap_": 0.0, "alpha_length_": np.nan}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkedProblem(GraphProblem):
+    """A graph whose samples have links.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (n_samples,)
+        The samples in the order of their nodes.
+    links : Links
+        Links between these.
+    """
+
+    order: np.ndarray
+    links: Links
+
+    @classmethod
+    def with_links(cls, problem, links):
+        """A problem with links between the samples as they came."""
+        order = np.argsort(problem.graph.place, kind="stable")
+        fields = {"X": problem.X, "graph": problem.graph, "form": problem.form}
+        return cls(**fields, order=order, links=links.restricted(order))
+
+    def kept(self, result, signs):
+        """A result with the labels that signs of the ordered samples tell."""
+        labels = np.empty(len(signs), dtype=np.int32)
+        labels[self.order] = signs > 0
+        return replace(result, labelling=Labelling(labels, 2), keeps_labels=True)
+
+
+def known_lean(scores, links):
+    """Whether scores agree with known labels: positive if so, negative if they are turned."""
+    told = links.known_labels >= 0
+    return (2 * links.known_labels[told] - 1) @ scores[told]
+
+
+def linked_sides(scores, links, bound):
+    """Signs that keep links and agree best with scores, or turned ones, in balance if any is."""
+    turned = -scores if known_lean(scores, links) < 0 else scores
+    return linked_signs(turned, links, balance=bound / len(scores)).y.astype(np.float64)
+
+
+def fold_of(links, bound):
+    """Components that links make of samples, and labels of them, in balance if any are."""
+    signs = linked_sides(np.zeros(links.n_samples), links, bound)
+    return Fold(links.component, links.sign, signs[links.representatives])
+
+
 def _of_nodes(form, values):
     """Mean values of the samples of each node, from values in the order of the nodes."""
     if form.counts is None:
@@ -357,7 +439,16 @@ def _of_nodes(form, values):
 
 
 def relax_hard_volume(
-    Q, *, reg, max_response, balance, triangles=False, tol=1e-6, max_steps=100, progress=None
+    Q,
+    *,
+    reg,
+    max_response,
+    balance,
+    triangles=False,
+    tol=1e-6,
+    max_steps=100,
+    progress=None,
+    fold=None,
 ):
     r"""Hard-label maximum volume clustering as a semidefinite program.
 
@@ -398,6 +489,9 @@ def relax_hard_volume(
         Most steps.
     progress : Progress, default=None
         Where the loop counter comes from.
+    fold : Fold, default=None
+        Components of samples whose labels are equal or opposite, so that the entries of M between
+        them are 1 or -1. Where no labels keep links and balance, the bound of this is raised.
 
     Returns
     -------
@@ -405,17 +499,22 @@ def relax_hard_volume(
         Its x begins with alpha; the last of its y is :math:`\gamma \lambda_1 - \eta`.
     """
     lowest = reg * eigvalsh(Q, subset_by_index=[0, 0])[0]
+    bound = label_bound(balance, len(Q))
+    if fold is not None:
+        bound = max(bound, abs(fold.net @ fold.signs) + 0.5)  # so that something is inside
     program = LabelProgram(
         reg * Q - lowest * np.eye(len(Q)),
         C=max_response,
-        bound=label_bound(balance, len(Q)),
+        bound=bound,
         unit=True,
         offset=-lowest,
+        fold=fold,
     )
-    return optimize_labels(
+    found = optimize_labels(
         program,
         triangles=triangles,
         tol=tol,
         max_steps=max_steps,
         progress=progress or Progress(),
     )
+    return replace(found, M=program.products(found.M))

@@ -252,6 +252,10 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     fit = fit_with_weights_and_links
 
     @property
+    def _takes_start(self):
+        return True
+
+    @property
     def _bounds_sizes(self):
         return False  # the search keeps them
 
@@ -356,14 +360,18 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         return 1 if self.n_clusters == 2 and self.solver == "shaking" else self.n_init
 
     def _solve(self, problem, progress, rng):
+        start = None
+        if self._start is not None:
+            start = problem.rows_of(np.asarray(self._start)[problem.order])
         return solve_least_squares(
             problem,
-            n_starts=self._n_starts,
+            n_starts=self._n_starts if start is None else 1,
             solver=self.solver,
             # also where the kernel has no coefficient to choose
             by_advantage=self.reg == "auto" or self._asks_for_gamma,
             progress=progress,
             rng=rng,
+            start=start,
         )
 
     def _attributes(self, problem, result, order):
@@ -416,7 +424,7 @@ class LeastSquaresProblem(SearchProblem):
         return (weighted - self.R @ targets) / self.reg
 
 
-def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rng):
+def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rng, start=None):
     r"""Labels that least-squares classifiers, one for each cluster, fit best.
 
     .. math:: \min_c \sum_h \min_{f} \; \sum_i (p_h(c)_i - f(x_i))^2 + \lambda \|f\|^2,
@@ -440,6 +448,8 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         Where the loop counter comes from; a pass is a start.
     rng : RandomState
         Draws starts, at random for up to 20 clusters, by k-means for more.
+    start : ndarray of int of shape (n_rows,), default=None
+        Labels of the searched rows that the only start is from.
 
     Returns
     -------
@@ -453,16 +463,19 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
     starts_at_means = n_clusters > FEW_CLUSTERS and not problem.kernel.is_precomputed
-    if starts_at_means and solver == "shaking":  # which would shake the start off
+    # shaking would shake a start off
+    if solver == "shaking" and (starts_at_means or start is not None):
         solver = "steepest"
     for _ in iterations:
-        if starts_at_means:
-            start = problem.kmeans_labels(n_clusters, rng)
+        if start is not None:
+            labels = start if links is None else links.nearest(start)
+        elif starts_at_means:
+            labels = problem.kmeans_labels(n_clusters, rng)
         else:
-            start = random_labels(sizes, rng, links, counted)
+            labels = random_labels(sizes, rng, links, counted)
         weights = {"weight": weight, "counted": counted}
         found.append(
-            descend_by_flips(problem.R, start, sizes, solver=solver, links=links, **weights)
+            descend_by_flips(problem.R, labels, sizes, solver=solver, links=links, **weights)
         )
         iterations.record(min(run.objective for run in found))
     best = min(found, key=lambda run: run.objective)

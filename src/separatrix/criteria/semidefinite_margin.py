@@ -119,6 +119,10 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     `relax_semidefinite_margin`). Several cuts of the matrix into two clusters in balance are
     compared by their machines, where the papers take one.
 
+    There is no `sample_weight`, since it would not always be repetition: where the balance presses
+    on a sample, the relaxation gives its copies different rows, which one sample of their weight
+    cannot have. The guide on relaxations has the proof.
+
     The order of the rows does not matter. Of a precomputed kernel it may, where samples have the
     same values in another order.
 

@@ -283,6 +283,11 @@ class MaximumVolumeClustering(GraphClustering):
 
     fit = fit_with_node_weights_and_links
 
+    @property
+    def _takes_start(self):
+        is_split = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
+        return self.solver == "sphere" and not is_split
+
     def stability(self) -> Stability:
         """Whether the graph leaves the partition into two clusters undecided.
 
@@ -426,7 +431,12 @@ class MaximumVolumeClustering(GraphClustering):
             tol=self.tol,
             progress=progress,
             rng=rng,
+            start=self._start_of(problem),
         )
+
+    def _start_of(self, problem):
+        """Labels of the nodes that a fit goes on from; None if it starts anew."""
+        return None if self._start is None else problem.of_nodes(np.asarray(self._start))
 
     def _resolved_reg(self, low, nodes=None):
         rho = resolved_rho(self.reg)
@@ -449,9 +459,14 @@ class MaximumVolumeClustering(GraphClustering):
                 max_iter=self.max_iter,
                 progress=progress,
             )
+        start = self._start_of(problem) if self.n_clusters == 2 else None
+        if start is None:
+            signs = starting_signs(responder, self.n_combinations, reg, rng, nodes)
+        else:
+            signs = signs_of(start - 0.5)[:, None]
         return solve_sphere(
             responder,
-            starting_signs(responder, self.n_combinations, reg, rng, nodes),
+            signs,
             reg=reg,
             max_iter=self.max_iter,
             tol=self.tol,

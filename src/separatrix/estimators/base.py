@@ -59,6 +59,7 @@ from separatrix.estimators.outliers import (
 )
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
+from separatrix.estimators.teaching import numbers_of_known, teaching_pays
 from separatrix.labels.links import links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
@@ -174,6 +175,7 @@ class BaseClustering(
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
     _maximizes = False  # whether a larger objective is better
+    _start: Any = None  # labels to go on from, if `_takes_start`
 
     _model: Any
 
@@ -239,11 +241,14 @@ class BaseClustering(
         progress.close(fit(X, sample_weight, links, earlier, progress))
         return self
 
-    def _fit_samples(self, X, sample_weight, links, earlier, progress, within_sizes=True):
+    def _fit_samples(self, X, sample_weight, links, earlier, progress, learns=None):
         """Set the attributes of a fit to all of these samples; what the solver found.
 
-        `within_sizes=False` ignores bounds of sizes that the method itself does not keep.
+        `learns=False` has the usual clusters, in which known labels are only kept; None finds out.
         """
+        if learns is None:
+            is_told = links is not None and links.teaches
+            learns = not is_told or teaching_pays(self, X, sample_weight, links)
         rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:
@@ -255,21 +260,25 @@ class BaseClustering(
         else:
             with started_from(self, earlier, sample_weight):
                 # 1) what all starts share
-                problem = self._problem(X, sample_weight, links, progress, rng)
+                seen = links if learns else None
+                problem = self._problem(X, sample_weight, seen, progress, rng)
                 progress.attributes_of = lambda rule: self._model_attributes(
                     problem.completed(rule), X
                 )
                 # 2) the best clusters found
                 result = self._solve(problem, progress, rng)
             # 3) their numbers: those of known labels, or the largest first
-            order = _numbers(result.labelling, links)
+            order = _numbers(result.labelling, seen)
+            if not learns:
+                named = result.labels if result.keeps_labels else problem.labels_of(result.model)
+                order = numbers_of_known(to_numpy(named), links, sample_weight)
             rule = result.model.renumbered(order)
             # where a sample lies exactly on a boundary, the turn of its normal decides
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             final = Labelling(labels, self.n_clusters, sample_weight)
             # it may lose a cluster, and a solver may have the samples in another order
-            if not keeps and (final.order != np.arange(self.n_clusters)).any():
+            if not keeps and learns and (final.order != np.arange(self.n_clusters)).any():
                 rule, order = rule.renumbered(final.order), order[final.order]
                 labels = problem.labels_of(rule)
             if earlier is not None and links is None:
@@ -279,7 +288,10 @@ class BaseClustering(
             own = self._attributes(problem, result, order)
             of_model = self._model_attributes(problem.completed(rule), X)
             self._warn(result.status, final)
-        if within_sizes and self._breaks_sizes(labels, sample_weight, links):
+        if not learns:
+            known = links.known_labels
+            labels = beside(np.where(known >= 0, known, to_numpy(labels)), X)
+        if self._breaks_sizes(labels, sample_weight, links):
             labels = self._labels_within_sizes(of_model["_model"], X)
         own = {**self._resolved(problem), **own}
         fitted = {
@@ -294,6 +306,11 @@ class BaseClustering(
         }
         set_fitted(self, fitted)
         return rule
+
+    @property
+    def _takes_start(self):
+        """Whether a fit without `init` can go on from the labels `_start`."""
+        return False
 
     @property
     def _bounds_sizes(self):

@@ -93,14 +93,14 @@ class OutlierSearch:
 
     def first(self, n_clusters):
         """Outliers if all samples are one cluster."""
-        return self.beside(np.zeros(len(self.weight), dtype=np.int32), n_clusters)
+        return self.beside(np.zeros(len(self.weight), dtype=np.int32), n_clusters, sure=1.0)
 
-    def beside(self, labels, n_clusters):
+    def beside(self, labels, n_clusters, **options):
         """Outliers beside the clusters of labels, in which -1 is none."""
         from separatrix.models.outliers import OutlierRule  # which loads numba
 
         rule, scores = OutlierRule.of(
-            self.rows, self.weight, labels, n_clusters, self.outliers, self.movable
+            self.rows, self.weight, labels, n_clusters, self.outliers, self.movable, **options
         )
         return Found(rule, scores, (scores > rule.limit) & self.movable)
 
@@ -110,7 +110,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
 
     At first all samples are taken for one cluster. The clusters of what that leaves in tell how
     wide the gaps between their samples are, and so which samples are left in next. A method that
-    takes a start also goes on from the clusters of all samples, and the better result counts.
+    takes a start goes on from the clusters of all samples, unless outliers have spoiled these.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
         What the solver found for the samples that are left in.
     """
 
-    def fitted(kept, start=None, *, within_sizes=True):
+    def fitted(kept, start=None):
         task = progress.subtask("round", estimator._n_tasks())
         with _started(estimator, start, kept, search.weight), _noted() as warned:
             model = estimator._fit_samples(
@@ -127,7 +127,6 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
                 None if links is None else links.restricted(kept),
                 None if earlier is None else earlier[kept],
                 task,
-                within_sizes=within_sizes,
             )
         return Fit(model, warned, dict(vars(estimator)), task.close(model))
 
@@ -136,10 +135,9 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     seen: set[bytes] = set()
     kept = np.flatnonzero(~found.out)
     fit = fitted(kept)
-    starts = isinstance(getattr(estimator, "init", None), str)
-    if starts and not fit.stopped and len(kept) < X.shape[0]:
-        fit = _better_from_all(estimator, fit, X, kept, fitted)
     counted = search.weight > 0  # the others change no fit
+    if takes_start(estimator) and not fit.stopped and len(kept) < X.shape[0]:
+        fit = _from_all(estimator, fit, X, kept, search.weight, fitted)
     while not fit.stopped and len(seen) < MAX_ROUNDS:
         before = found.out[counted].tobytes()
         seen.add(before)
@@ -152,7 +150,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
             found = following if after == before else found
             break
         found, kept = following, np.flatnonzero(~following.out)
-        fit = fitted(kept, model_labels(estimator, X) if hasattr(estimator, "init") else None)
+        fit = fitted(kept, model_labels(estimator, X) if goes_on(estimator) else None)
     for one in fit.warned:
         warnings.warn(one.message, one.category, stacklevel=5)
     complete_absent(estimator, X, kept)
@@ -173,18 +171,39 @@ class Fit(NamedTuple):
     stopped: bool
 
 
-def _better_from_all(estimator, fit, X, kept, fitted):
-    """A fit to the samples that are left in, or that from the clusters of all if it is better."""
-    whole = fitted(np.arange(X.shape[0]), within_sizes=False)  # which count the samples left in
-    start, again = model_labels(estimator, X), fit._replace(stopped=whole.stopped)
-    if not whole.stopped and len(np.unique(start[kept])) == estimator.n_clusters:
+def _from_all(estimator, fit, X, kept, weight, fitted):
+    """What the clusters of all samples lead to, or a fit to the samples left in if that is better.
+
+    The clusters of all samples stand unless one of them is made of outliers for the most part:
+    what is left in may have a better objective elsewhere, but nobody asked for other clusters.
+    Those that outliers have spoiled must have the better objective.
+    """
+    free = {name: None for name in ("min_size", "max_size") if hasattr(estimator, name)}
+    with _changed(estimator, **free):  # the bounds count the samples left in
+        whole = fitted(np.arange(X.shape[0]))
+    start, n_clusters = model_labels(estimator, X), estimator.n_clusters
+    left = np.bincount(start[kept], weight[kept], minlength=n_clusters)
+    again = fit._replace(stopped=whole.stopped)
+    if not whole.stopped and (left > 0).all():
+        sign = 1 if estimator._maximizes else -1
+        stands = (left >= 0.5 * np.bincount(start, weight, minlength=n_clusters)).all()
         again = fitted(kept, start)
-    sign = 1 if estimator._maximizes else -1
-    if not sign * again.attributes["objective_"] > sign * fit.attributes["objective_"]:
-        again = fit._replace(stopped=again.stopped)
+        gain = sign * (again.attributes["objective_"] - fit.attributes["objective_"])
+        if not stands and not gain > 0:
+            again = fit._replace(stopped=again.stopped)
     vars(estimator).clear()
     vars(estimator).update(again.attributes)
     return again
+
+
+def goes_on(estimator):
+    """Whether a fit can go on from labels."""
+    return hasattr(estimator, "init") or estimator._takes_start
+
+
+def takes_start(estimator):
+    """The same, if no start is given."""
+    return goes_on(estimator) and isinstance(getattr(estimator, "init", ""), str)
 
 
 def model_labels(estimator, X):
@@ -213,11 +232,21 @@ def _started(estimator, labels, kept, weight):
         yield
         return
     _check_start_left(estimator, start, weight[kept])
-    estimator.init = start
+    with _changed(estimator, **{"init" if hasattr(estimator, "init") else "_start": start}):
+        yield
+
+
+@contextmanager
+def _changed(estimator, **attributes):
+    """An estimator with other values of some attributes, for a while."""
+    before = {name: vars(estimator)[name] for name in attributes if name in vars(estimator)}
+    vars(estimator).update(attributes)
     try:
         yield
     finally:
-        estimator.init = init
+        for name in attributes:
+            del vars(estimator)[name]
+        vars(estimator).update(before)
 
 
 def _check_start_left(estimator, start, weight):

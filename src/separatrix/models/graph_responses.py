@@ -97,6 +97,11 @@ class GraphProblem:
         """Clusters of the samples."""
         return decoded(self.completed(rule).responses)
 
+    def of_nodes(self, values):
+        """Values of the nodes, from those of the samples: of the first sample of each."""
+        place = self.graph.place
+        return values if place is None else values[np.unique(place, return_index=True)[1]]
+
     def restricted(self, weights, rng):
         """The problem of the samples of positive weight alone."""
         return replace(self, form=self.form.restricted(np.flatnonzero(weights)))

@@ -19,8 +19,11 @@ __all__ = ["OutlierRule", "intrinsic_dimension", "limit_of_share", "limit_of_tai
 MOST_NEIGHBORS, SHARE_OF_CLUSTER = 10, 4
 # Samples among which neighbours are searched; of more, so many distinct ones stand for all.
 MOST_COMPARED = 20_000
-# Share of a Gaussian cluster that lies beyond the limit of "auto", up to chance.
-TAIL = 0.005
+# Share of a Gaussian cluster that lies beyond the limit of "auto", up to chance. Where many
+# samples do, more than so many standard deviations by chance, this share of them may.
+TAIL, MOST_WRONG, DEVIATIONS = 0.005, 0.2, 4
+# Share of the samples that are surely of clusters, as outliers are fewer than half.
+SURE = 0.5
 # What ties of the distance to the last neighbour go by: the mean distance to all of them.
 TIE = 1e-9
 
@@ -65,7 +68,7 @@ class OutlierRule:
     limit: float
 
     @classmethod
-    def of(cls, X, weight, labels, n_clusters, outliers, movable=None):
+    def of(cls, X, weight, labels, n_clusters, outliers, movable=None, sure=SURE):
         """The rule by samples and the labels found so far.
 
         Parameters
@@ -83,6 +86,9 @@ class OutlierRule:
             of a Gaussian cluster.
         movable : ndarray of bool of shape (n_samples,), default=None
             Samples that may be outliers; None if all may.
+        sure : float, default=0.5
+            For "auto", share of the samples whose scores are those of clusters for sure. One
+            where these are not known yet, since a sparse cluster looks like noise there.
 
         Returns
         -------
@@ -114,7 +120,9 @@ class OutlierRule:
         if isinstance(outliers, str):
             dimension = intrinsic_dimension(distances[members], weight[members])
             dimension = min(dimension, X.shape[1])
-            limit = limit_of_tail(scores[members], weight[members], dimension, n_neighbors)
+            present = weight > 0
+            known = (dimension, n_neighbors, len(np.unique(row_hashes(X[present]))))
+            limit = limit_of_tail(scores[present], weight[present], *known, sure=sure)
         else:
             limit = limit_of_share(scores[movable], weight[movable], outliers * weight.sum())
         return replace(rule, limit=limit), scores
@@ -207,25 +215,60 @@ def limit_of_share(scores, weight, most):
     return float(between if below <= between < above else below)
 
 
-def limit_of_tail(scores, weight, dimension, n_neighbors):
-    r"""Limit beyond which a share of half a per cent of a Gaussian cluster would lie.
+def limit_of_tail(scores, weight, dimension, n_neighbors, n_distinct, *, sure=SURE):
+    r"""Limit beyond which next to nothing of a Gaussian cluster would lie.
 
     The radius of k neighbours estimates the density :math:`p` of samples in :math:`m` dimensions,
     :math:`\log r = -\frac1m \log p + const`, and :math:`-2 \log p` has the distribution
-    :math:`\chi^2_m` in a Gaussian cluster. So the distance of its upper quartile from the median
-    tells where its quantile of 99.5 % is. Samples that are spread evenly have the least distance:
-    that of the error :math:`1 / (m \sqrt k)` of the estimate.
+    :math:`\chi^2_m` in a Gaussian cluster. So the quartiles of its scores tell where any quantile
+    is. Samples that are spread evenly have the least spread: that of the error
+    :math:`1 / (m \sqrt k)` of the estimate.
+
+    Many outliers would raise the quartiles, and so hide themselves. Therefore the quartiles are at
+    first those of the lower half of the scores, which gives too low a limit, then those of all
+    scores below that limit, and so on, until none is added. The limit leaves beyond it half a per
+    cent of a Gaussian, or a fifth of the share of the samples that are beyond it, less what chance
+    explains, if that is more: beside many outliers a few mistakes weigh little.
+
+    Parameters
+    ----------
+    scores, weight : ndarray of shape (n_samples,)
+        Scores of samples and their weights.
+    dimension : float
+        Number of dimensions m that the samples fill.
+    n_neighbors : int
+        Number of neighbours k.
+    n_distinct : int
+        Number of distinct samples.
+    sure : float, default=0.5
+        Share of the samples that the first quartiles are of.
+
+    Returns
+    -------
+    limit : float
     """
     positive = scores > 0
     if not positive.any():
         return np.inf
-    logs = np.log(scores[positive])
-    median, upper = (quantile(logs, q, weight[positive]) for q in (0.5, 0.75))
-    least = norm.ppf(0.75) / (dimension * np.sqrt(n_neighbors))
-    middle, quarter, tail = chi2.ppf([0.5, 0.75, 1 - TAIL], dimension)
-    return float(
-        np.exp(median + (tail - middle) / (quarter - middle) * max(upper - median, least))
-    )
+    order = np.argsort(scores[positive], kind="stable")
+    logs, weighs = np.log(scores[positive][order]), np.cumsum(weight[positive][order])
+    total = float(weighs[-1])
+    error = norm.ppf(0.75) / (dimension * np.sqrt(n_neighbors))
+    lower, middle, upper = chi2.ppf([0.25, 0.5, 0.75], dimension)
+    least = error / (upper - middle)
+    inside = sure * total
+    while True:
+        first, third = logs[np.searchsorted(weighs, np.array([0.25, 0.75]) * inside * (1 - 1e-12))]
+        if np.isinf(third):  # of clusters of equal samples, which tell no distance
+            return np.inf
+        beyond = 1 - inside / total
+        tail = max(TAIL, MOST_WRONG * (beyond - DEVIATIONS * np.sqrt(beyond / n_distinct)))
+        scale = max((third - first) / (upper - lower), least)
+        limit = third + scale * (chi2.isf(tail, dimension) - upper)
+        count = int(np.searchsorted(logs, limit, side="right"))
+        if count == 0 or weighs[count - 1] <= inside:
+            return float(np.exp(limit))
+        inside = float(weighs[count - 1])
 
 
 def intrinsic_dimension(distances, weight):

@@ -13,7 +13,7 @@ from typing import Any
 import separatrix
 from separatrix._typing import ArrayLike, Samples
 from separatrix.plots.colors import MUTED, cluster_color, cluster_marker
-from separatrix.report.evidence import NOISE
+from separatrix.report.evidence import OUTLIERS
 from separatrix.report.markup import Markup, filled, join, markup, read, visible
 from separatrix.report.pages import clustering_page, comparison_page
 from separatrix.report.staging import staged
@@ -92,7 +92,7 @@ def write_report(
 def _page(title, body, data):
     """The whole page around its body."""
     clusters = data["clusters"]
-    colors = [MUTED if name == NOISE else cluster_color(i) for i, name in enumerate(clusters)]
+    colors = [MUTED if name == OUTLIERS else cluster_color(i) for i, name in enumerate(clusters)]
     rules = (f".c{code}{{--cluster:{color}}}\n" for code, color in enumerate(colors))
     data = data | {"markers": [cluster_marker(code) for code in range(len(clusters))]}
     style, script = Markup(read("style.css") + "".join(rules)), Markup(read("script.js"))

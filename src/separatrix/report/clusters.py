@@ -1,7 +1,7 @@
 """Tables of what clusters are: sizes, typical columns and rows, and what tells them apart."""
 
 from separatrix.profiles import LEAST_TOLD
-from separatrix.report.evidence import NOISE
+from separatrix.report.evidence import OUTLIERS
 from separatrix.report.markup import Markup, heat, label, table, with_bars
 from separatrix.report.words import count, percent, percents
 
@@ -25,7 +25,7 @@ def clusters_table(c):
     """Size of each cluster, and what is typical of it."""
     typical = None
     if c.profile is not None and c.n_clusters > 1:
-        typical = [one.text for one in c.profile.clusters] + [""] * (NOISE in c.clusters)
+        typical = [one.text for one in c.profile.clusters] + [""] * (OUTLIERS in c.clusters)
     return table(
         "Each cluster, and how it differs from the rest of the rows",
         ("cluster", [label(code, name) for code, name in enumerate(c.clusters)]),

@@ -22,9 +22,9 @@ from separatrix.profiles import profile_of
 from separatrix.tables import TablePreparer, cluster_findings
 from separatrix.tables.columns import Column, named_columns
 
-__all__ = ["NOISE", "Clustering", "Samples", "clustering_of", "picture_of", "samples_of"]
+__all__ = ["OUTLIERS", "Clustering", "Samples", "clustering_of", "picture_of", "samples_of"]
 
-NOISE = "noise"  # what rows of no cluster are called
+OUTLIERS = "outliers"  # what rows of no cluster are called
 MAX_POINTS = 3_000
 # Wide data are drawn with fewer points: the plane is found from dense rows.
 MAX_DRAWN_VALUES = 2_000_000
@@ -136,7 +136,7 @@ def _variances(X):
 
 @dataclass(frozen=True)
 class Clustering:
-    """A labelling of samples, with the model that made it; noise comes last, and is no cluster."""
+    """A labelling of samples, with the model that made it; outliers come last, in no cluster."""
 
     samples: Samples
     codes: np.ndarray  # positions in `clusters`
@@ -148,13 +148,13 @@ class Clustering:
 
     @cached_property
     def n_clusters(self):
-        """Number of clusters, without noise."""
-        return len(self.clusters) - (NOISE in self.clusters)
+        """Number of clusters, without outliers."""
+        return len(self.clusters) - (OUTLIERS in self.clusters)
 
     @cached_property
     def clustered(self):
-        """What selects the rows that are no noise."""
-        return self.codes < self.n_clusters if NOISE in self.clusters else slice(None)
+        """What selects the rows that are no outliers."""
+        return self.codes < self.n_clusters if OUTLIERS in self.clusters else slice(None)
 
     @cached_property
     def sizes(self):
@@ -317,7 +317,7 @@ def clustering_of(estimator, X, feature_names=None, row_names=None):
     clusters, codes = np.unique(labels, return_inverse=True)
     names = [f"cluster {cluster}" for cluster in clusters]
     if clusters[0] == -1:
-        names, codes, scores = [*names[1:], NOISE], (codes - 1) % len(names), None
+        names, codes, scores = [*names[1:], OUTLIERS], (codes - 1) % len(names), None
     if scores is not None:  # less the columns of empty clusters
         all_scores = np.full((n_samples, len(clusters)), np.nan)
         all_scores[judged] = scores[:, clusters]

@@ -18,7 +18,7 @@ from separatrix.report.clusters import (
     heat_map,
     typical_rows,
 )
-from separatrix.report.evidence import NOISE, Clustering, clustering_of, picture_of, samples_of
+from separatrix.report.evidence import OUTLIERS, Clustering, clustering_of, picture_of, samples_of
 from separatrix.report.markup import Markup, filled, join, markup, table
 from separatrix.report.trust import agreement_words_of, trust, why_undivided
 from separatrix.report.words import count, is_none, percent, reason, sentence, two_digits
@@ -92,13 +92,13 @@ def _summary(c):
     n_rows, n_clusters = len(c.codes), c.n_clusters
     n_asked, n_iter = (getattr(c.model, name, None) for name in ("n_clusters", "n_iter_"))
     reached = [name for name in LIMITS if n_iter and n_iter == getattr(c.model, name, None)]
-    n_noise = c.sizes[n_clusters] if NOISE in c.clusters else 0
+    n_outliers = c.sizes[n_clusters] if OUTLIERS in c.clusters else 0
     words, is_one_group = agreement_words_of(c), n_clusters == 1 and n_asked != 1
     return {
         "method": type(c.model).__name__,
         "n_rows": f"{n_rows:,}",
         "n_clusters": "no clusters" if is_one_group else count(n_clusters, "cluster"),
-        "noise": f"{n_noise:,} ({percent(n_noise / n_rows)})" if n_noise else None,
+        "outliers": f"{n_outliers:,} ({percent(n_outliers / n_rows)})" if n_outliers else None,
         "undivided": n_clusters == 1 and why_undivided(c, n_asked),
         "disagreement": is_none(words) and f"Do not rely on these clusters: {reason(words)}.",
         "n_asked": isinstance(n_asked, int) and n_clusters < n_asked and n_asked,

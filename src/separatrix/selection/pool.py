@@ -109,7 +109,7 @@ def default_candidates(tier="fast"):
         "spectral Ward": Candidate("embedding", spectral_ward),
         "spectral chains": Candidate("embedding", spectral_chains),
         "spectral tree cut": Candidate("embedding", spectral_tree_cut),
-        "volume": Candidate("volume", volume),
+        "volume": Candidate("volume", volume, learns=True),
         "separation": Candidate("separation", separation, learns=True),
         "information": Candidate("information", information, learns=True),
     }
@@ -219,14 +219,15 @@ def spectral_tree_cut(geometry, n_clusters, rng):
     return cut_labels(tree, n_clusters, smallest=smallest_part(geometry, n_clusters))
 
 
-def volume(geometry, n_clusters, rng):
+def volume(geometry, n_clusters, rng, sample_weight=None, **links):
+    # similarities that are given take no weights
     model = separatrix.MaximumVolumeClustering(
         n_clusters,
         affinity="precomputed",
         n_combinations=n_starts(n_clusters),
         random_state=rng,
     )
-    return model.fit_predict(geometry.graph)
+    return model.fit(geometry.graph, **links).labels_
 
 
 def least_squares(geometry, n_clusters, rng, **given):

@@ -16,10 +16,12 @@ from separatrix.similarity.neighbors import pair_distances
 
 __all__ = [
     "SpanningTree",
+    "contracted_tree",
     "core_radii",
     "cut_labels",
     "joined_labels",
     "neighbor_tree",
+    "parting_links",
     "spanning_tree",
 ]
 # Samples up to which plain Python is done before a compiler would have begun.
@@ -267,7 +269,89 @@ def _nearest_strangers(X, part, n_parts, search_in):
 # --- clusters along a tree ----------------------------------------------------------------------
 
 
-def cut_labels(tree, n_clusters, *, smallest, sizes=None):
+def contracted_tree(tree, groups):
+    """The tree that is left when the samples of each group become one.
+
+    Of the least tree of a graph, the least tree of the contracted graph keeps a part: a link that
+    is the longest of a circle is so after the contraction, too.
+
+    Parameters
+    ----------
+    tree : SpanningTree
+        The tree.
+    groups : ndarray of int of shape (n_samples,)
+        Group of each sample, -1 for those in none.
+
+    Returns
+    -------
+    contracted : SpanningTree
+        The tree of the nodes.
+    nodes : ndarray of int of shape (n_samples,)
+        Node of each sample.
+    kept : ndarray of int of shape (n_nodes - 1,)
+        Which of the links are left.
+    """
+    own = np.arange(tree.n_samples)
+    nodes = np.unique(np.where(groups >= 0, groups, -1 - own), return_inverse=True)[1]
+    n_nodes = int(nodes.max()) + 1
+    low, high = np.sort(nodes[tree.ends], axis=1).T
+    # of several links between two nodes the shortest; ranks, since a length may be zero
+    links, ranks = np.unique(low * n_nodes + high, return_index=True)
+    low, high = links // n_nodes, links % n_nodes
+    apart = low != high
+    graph = sp.csr_array((ranks[apart] + 1.0, (low[apart], high[apart])), (n_nodes, n_nodes))
+    kept = np.sort(minimum_spanning_tree(graph).data.astype(np.intp)) - 1
+    return SpanningTree(nodes[tree.ends[kept]], tree.lengths[kept]), nodes, kept
+
+
+def parting_links(tree, conflicts, colors):
+    """Links that part what must not be in one cluster, in the least total length of the others.
+
+    The shortest links are taken first, unless one would join samples in conflict, or of two
+    colors. For colors of one sample each this is exact: sets of links that join no two of these
+    are the forests of a graph, in which they are one sample.
+
+    Parameters
+    ----------
+    tree : SpanningTree
+        The tree.
+    conflicts : ndarray of int of shape (n_conflicts, 2)
+        Samples that must not be in one cluster.
+    colors : ndarray of int of shape (n_samples,)
+        Color of each sample, -1 for none.
+
+    Returns
+    -------
+    parting : ndarray of bool of shape (n_samples - 1,)
+    """
+    parent = list(range(tree.n_samples))
+    color = colors.tolist()
+    enemies: dict[int, list[int]] = {}
+    for one, other in conflicts.tolist():
+        enemies.setdefault(one, []).append(other)
+        enemies.setdefault(other, []).append(one)
+
+    def root(node):
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    parting = np.zeros(len(tree.ends), dtype=bool)
+    for link, (one, other) in enumerate(tree.ends.tolist()):
+        a, b = root(one), root(other)
+        a, b = sorted((a, b), key=lambda part: len(enemies.get(part, ())))
+        colored = min(color[a], color[b]) >= 0 and color[a] != color[b]
+        if colored or any(root(enemy) == b for enemy in enemies.get(a, ())):
+            parting[link] = True
+            continue
+        parent[a] = b
+        color[b] = max(color[a], color[b])
+        if a in enemies:
+            enemies.setdefault(b, []).extend(enemies.pop(a))
+    return parting
+
+
+def cut_labels(tree, n_clusters, *, smallest, sizes=None, parting=None):
     """Clusters that are left when the longest links between large enough parts are cut.
 
     Links are looked at from the longest to the shortest, and one is cut if both parts that it
@@ -284,6 +368,8 @@ def cut_labels(tree, n_clusters, *, smallest, sizes=None):
         Least number of samples on both sides of a cut.
     sizes : ndarray of int of shape (n_samples,), default=None
         How often each sample occurs. Of the copies at a leaf, one is not counted.
+    parting : ndarray of bool of shape (n_samples - 1,), default=None
+        Links that are cut before all others.
 
     Returns
     -------
@@ -296,6 +382,8 @@ def cut_labels(tree, n_clusters, *, smallest, sizes=None):
     rooted = _rooted(ends, n_samples)
     children = np.where(rooted[0][ends[:, 0]] == ends[:, 1], ends[:, 0], ends[:, 1])
     cut = np.zeros(n_samples, dtype=np.bool_)
+    if parting is not None:
+        cut[children[parting]] = True
     while smallest > 0.5 and _cut(children, rooted, inner, cut, n_clusters, smallest) > 0:
         smallest /= 2
     _cut(children, rooted, sizes, cut, n_clusters, 0.5)
@@ -359,7 +447,7 @@ def _parts(parents, order, cut, labels, below):  # IN, IN, IN, INOUT, INOUT
     return labels, below
 
 
-def joined_labels(tree, n_clusters, *, unevenness, sizes=None):
+def joined_labels(tree, n_clusters, *, unevenness, sizes=None, parting=None):
     """Clusters of samples that are joined along a tree, the shortest link first.
 
     The rule of the Genie algorithm: while the Gini index of the sizes exceeds `unevenness`, the
@@ -375,13 +463,16 @@ def joined_labels(tree, n_clusters, *, unevenness, sizes=None):
         Largest Gini index.
     sizes : ndarray of int of shape (n_samples,), default=None
         How often each sample occurs.
+    parting : ndarray of bool of shape (n_samples - 1,), default=None
+        Links that join no clusters.
 
     Returns
     -------
     labels : ndarray of int32 of shape (n_samples,)
     """
     sizes = np.ones(tree.n_samples, dtype=np.int64) if sizes is None else sizes.astype(np.int64)
-    n_links, total = len(tree.ends), int(sizes.sum())
+    ends = tree.ends if parting is None else tree.ends[~parting]
+    n_links, total = len(ends), int(sizes.sum())
     # links not taken, in a chain; place n_links is before the first and behind the last
     following = np.append(np.arange(1, n_links + 1), 0)
     previous = np.append(n_links, np.arange(n_links))
@@ -389,7 +480,7 @@ def joined_labels(tree, n_clusters, *, unevenness, sizes=None):
     larger = np.full(total + 1, total + 1)
     occurring = np.flatnonzero(count[1:]) + 1
     larger[np.append(0, occurring[:-1])] = occurring
-    first, second = np.ascontiguousarray(tree.ends.T)
+    first, second = np.ascontiguousarray(ends.T)
     samples = np.arange(tree.n_samples)
     parts = samples.copy(), samples.copy(), samples.copy(), sizes, count, larger
     settings = n_clusters, float(unevenness)

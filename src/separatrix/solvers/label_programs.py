@@ -44,6 +44,49 @@ def check_size(n_samples, *, triangles=False):
 # --- programs -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Components of samples whose labels are equal or opposite, as links tell.
+
+    Attributes
+    ----------
+    component : ndarray of int of shape (n_samples,)
+        Component of each sample.
+    sign : ndarray of shape (n_samples,)
+        Label of each sample if its component has 1.
+    signs : ndarray of shape (n_components,)
+        Labels of the components that are in balance, for a start.
+    """
+
+    component: np.ndarray
+    sign: np.ndarray
+    signs: np.ndarray
+
+    @property
+    def n_components(self):
+        """Number of components."""
+        return len(self.signs)
+
+    @cached_property
+    def net(self):
+        """Sums of the labels of components that have 1."""
+        return np.bincount(self.component, self.sign.astype(np.float64))
+
+    def half(self, values):
+        """Rows of samples, from those of components."""
+        sign = self.sign if values.ndim == 1 else self.sign[:, None]
+        return sign * values[self.component]
+
+    def across(self, values):
+        """The same of columns."""
+        return values[:, self.component] * self.sign
+
+    def sums(self, values):
+        """Rows of components, sums over their samples."""
+        members = (self.sign.astype(np.float64), (self.component, np.arange(len(self.sign))))
+        return sp.csr_array(members, (self.n_components, len(self.sign))) @ values
+
+
 class LabelProgram(Program):
     r"""Relaxed labels that a support vector machine without an intercept separates best.
 
@@ -64,6 +107,11 @@ class LabelProgram(Program):
     :math:`\sigma_c \ge 0`, adds :math:`\sigma_c A_c` to the matrix and costs
     :math:`\sigma_c`.
 
+    Where links tell the products of some labels, :math:`M = S M' S^\top` with one row of M' for
+    each component of linked samples, and S has the signs of samples in theirs. All is the same
+    with M' instead of M, the matrix :math:`\operatorname{diag} d + \tau w w^\top - S^\top D K D S`
+    and :math:`w = S^\top 1`.
+
     Parameters
     ----------
     K : ndarray of shape (n, n)
@@ -77,23 +125,41 @@ class LabelProgram(Program):
     offset : float, default=0.0
         The constant.
     cuts : TriangleCuts, default=None
-        Constraints of three samples each; none by default.
+        Constraints of three samples, or components, each; none by default.
+    fold : Fold, default=None
+        Components of linked samples; each sample is its own by default.
     """
 
-    def __init__(self, K, *, C, bound, unit=False, offset=0.0, cuts=None):
+    def __init__(self, K, *, C, bound, unit=False, offset=0.0, cuts=None, fold=None):
         self.K, self.C, self.bound, self.unit, self.offset = K, C, bound, unit, offset
-        self.n = len(K)
+        self.n, self.fold = len(K), fold
+        self.n_rows = self.n if fold is None else fold.n_components
         self.squared_bound = bound**2
         self.cuts = TriangleCuts.none() if cuts is None else cuts
         self.gains = np.concatenate(
-            [np.full(self.n, 2.0), -np.ones(self.n), [-(bound**2)], -np.ones(len(self.cuts))]
+            [np.full(self.n, 2.0), -np.ones(self.n_rows), [-(bound**2)], -np.ones(len(self.cuts))]
         )
 
     def with_cuts(self, cuts):
         """The same program with other cuts."""
-        return LabelProgram(
-            self.K, C=self.C, bound=self.bound, unit=self.unit, offset=self.offset, cuts=cuts
-        )
+        given = {"C": self.C, "bound": self.bound, "unit": self.unit, "offset": self.offset}
+        return LabelProgram(self.K, **given, cuts=cuts, fold=self.fold)
+
+    def products(self, M):
+        """Products of the labels of all samples."""
+        return M if self.fold is None else self.fold.half(self.fold.half(M).T)
+
+    def _half(self, M):
+        """Products of the labels of all samples with those of the components."""
+        return M if self.fold is None else self.fold.half(M)
+
+    def _sums(self, values):
+        """Sums over the last axis, of components times their sums of labels."""
+        return values.sum(axis=-1) if self.fold is None else values @ self.fold.net
+
+    def _folded(self, X):
+        """A matrix of the samples, summed over the components with their signs."""
+        return X if self.fold is None else self.fold.sums(self.fold.sums(X).T)
 
     def start(self):
         """Small alpha, and M near the identity with half of what the balance allows."""
@@ -101,68 +167,95 @@ class LabelProgram(Program):
         alpha = first_alpha(self.K, 0.5 * self.C)
         if self.unit:
             alpha *= min(1.0, 0.5 / np.linalg.norm(alpha))
-        scale = 2 * max((alpha * (np.abs(self.K) @ alpha)).max(), alpha.max())
+        needed = alpha * (np.abs(self.K) @ alpha)
+        if self.fold is not None:
+            needed = np.bincount(self.fold.component, needed)
+        scale = 2 * max(needed.max(), alpha.max())
         tau = 2 * scale / self.squared_bound
         sigma = np.full(len(self.cuts), 0.1 * scale / self.cuts.most_at_one_sample)
-        x = np.concatenate([alpha, np.full(n, scale), [tau], sigma])
-        share = min(0.5 * self.squared_bound / n, 0.5)
-        M = np.full((n, n), -(1 - share) / max(n - 1, 1))
-        np.fill_diagonal(M, 1.0)
+        x = np.concatenate([alpha, np.full(self.n_rows, scale), [tau], sigma])
+        M = self._first_products()
         s = self._slacks(x)
         y = scale / s
         # exactly what the balance and the cuts leave over
-        y[2 * n] = self.squared_bound - M.sum()
-        y[self._of_cuts] = 1 - self.cuts.values(M)
+        y[2 * n] = self.squared_bound - self._sums(self._sums(M))
+        y[self._slacks_of_cuts] = 1 - self.cuts.values(M)
         return x, M, y
+
+    def _first_products(self):
+        """Products with half of what the balance allows; those of components are near labels."""
+        if self.fold is not None:
+            signs, net = self.fold.signs, self.fold.net
+            least, even = (net @ signs) ** 2, net @ net
+            share = min(0.5 * (self.squared_bound - least) / max(even - least, 1.0), 0.5)
+            return (1 - share) * np.outer(signs, signs) + share * np.eye(self.n_rows)
+        n = self.n
+        share = min(0.5 * self.squared_bound / n, 0.5)
+        M = np.full((n, n), -(1 - share) / max(n - 1, 1))
+        np.fill_diagonal(M, 1.0)
+        return M
+
+    @property
+    def _tau(self):
+        """Where tau is among the variables."""
+        return self.n + self.n_rows
 
     @property
     def _of_cuts(self):
-        """Where the cuts are among the variables, and among the slacks."""
+        """Where the cuts are among the variables."""
+        return slice(self._tau + 1, self._tau + 1 + len(self.cuts))
+
+    @property
+    def _slacks_of_cuts(self):
+        """Where they are among the slacks."""
         return slice(2 * self.n + 1, 2 * self.n + 1 + len(self.cuts))
 
     def _slacks(self, x):
         alpha = x[: self.n]
         room = [1 - alpha @ alpha] if self.unit else []
-        return np.concatenate([alpha, self.C - alpha, x[2 * self.n :], room])
+        return np.concatenate([alpha, self.C - alpha, x[self._tau :], room])
 
     def constraints(self, x):
         """The matrix of the program; alpha, C - alpha, tau, sigma and the room below one."""
         alpha = x[: self.n]
-        X = x[2 * self.n] - alpha[:, None] * self.K * alpha
-        return self._with_multipliers(X, x), self._slacks(x)
+        return self._matrix(-alpha[:, None] * self.K * alpha, x), self._slacks(x)
 
-    def _with_multipliers(self, X, x):
-        """The matrix with what d and sigma add to it."""
-        X[np.diag_indices(self.n)] += x[self.n : 2 * self.n]
+    def _matrix(self, X, x):
+        """A matrix of the samples, folded, with what d, tau and sigma add to it."""
+        X = self._folded(X)
+        net = self.fold and self.fold.net
+        X = X + (x[self._tau] if net is None else x[self._tau] * np.outer(net, net))
+        X[np.diag_indices(self.n_rows)] += x[self.n : self._tau]
         return self.cuts.add(x[self._of_cuts], X)
 
     def slope(self, x, dx):
         """Changes of both, to first order."""
         alpha, step = x[: self.n], dx[: self.n]
         product = alpha[:, None] * self.K * step
-        dX = self._with_multipliers(dx[2 * self.n] - product - product.T, dx)
+        dX = self._matrix(-product - product.T, dx)
         room = [-2 * alpha @ step] if self.unit else []
-        return dX, np.concatenate([step, -step, dx[2 * self.n :], room])
+        return dX, np.concatenate([step, -step, dx[self._tau :], room])
 
     def bend(self, dx):
         """Changes of both of second order."""
         step = dx[: self.n]
-        bent = np.zeros(len(self.gains) + self.unit)
+        bent = np.zeros(2 * self.n + 1 + len(self.cuts) + self.unit)
         if self.unit:
             bent[-1] = -(step @ step)
-        return -step[:, None] * self.K * step, bent
+        return self._folded(-step[:, None] * self.K * step), bent
 
     def pull(self, x, M, y):
         """Gradient in alpha, d, tau and sigma."""
         n, alpha = self.n, x[: self.n]
         along = y[:n] - y[n : 2 * n] + self.turn(alpha, M, y)[:n]
-        of_cuts = self.cuts.values(M) + y[self._of_cuts]
-        return np.concatenate([along, np.diag(M), [M.sum() + y[2 * n]], of_cuts])
+        of_cuts = self.cuts.values(M) + y[self._slacks_of_cuts]
+        summed = self._sums(self._sums(M))
+        return np.concatenate([along, np.diag(M), [summed + y[2 * n]], of_cuts])
 
     def turn(self, dx, M, y):
         """Change of the gradient in alpha, by alpha alone."""
         step = dx[: self.n]
-        turned = -2 * (self.K * M) @ step
+        turned = -2 * (self.K * self.products(M)) @ step
         if self.unit:
             turned -= 2 * y[-1] * step
         return np.concatenate([turned, np.zeros(len(self.gains) - self.n)])
@@ -170,34 +263,41 @@ class LabelProgram(Program):
     def system(self, x, s, Z, M, y):
         """The matrix in blocks of alpha, d, tau and sigma; its lower triangle, and zeros."""
         K, n, alpha = self.K, self.n, x[: self.n]
-        KZ, KM = (K @ (alpha[:, None] * matrix) for matrix in (Z, M))
-        KZK, KMK = ((product * alpha) @ K for product in (KZ, KM))
+        half_Z, half_M = self._half(Z), self._half(M)
+        KZ, KM = (K @ (alpha[:, None] * half) for half in (half_Z, half_M))
         A = np.zeros((len(self.gains), len(self.gains)))
-        mixed = KM * KZ.T
-        A[:n, :n] = mixed + mixed.T + KMK * Z + (KZK + 2 * K) * M
+        A[:n, :n] = self._of_alpha(K, alpha, Z, M, KZ, KM)
         diagonal = y[:n] / s[:n] + y[n : 2 * n] / s[n : 2 * n]
         if self.unit:
             diagonal = diagonal + 2 * y[-1]
             A[:n, :n] += (4 * y[-1] / s[-1]) * np.outer(alpha, alpha)
         A[np.arange(n), np.arange(n)] += diagonal
-        d, tau, sigma = slice(n, 2 * n), 2 * n, self._of_cuts
-        A[d, :n] = -(M * KZ.T + Z * KM.T)
+        d, tau, sigma = slice(n, self._tau), self._tau, self._of_cuts
+        A[d, :n] = -(half_M * KZ + half_Z * KM).T
         A[d, d] = M * Z
-        Z1, M1 = Z.sum(axis=1), M.sum(axis=1)
-        A[tau, :n] = -(KM.sum(axis=1) * Z1 + M1 * KZ.sum(axis=1))
+        Z1, M1 = self._sums(Z), self._sums(M)
+        A[tau, :n] = -(self._sums(KM) * self._half(Z1) + self._half(M1) * self._sums(KZ))
         A[tau, d] = M1 * Z1
-        A[tau, tau] = M1.sum() * Z1.sum() + y[tau] / s[tau]
+        A[tau, tau] = self._sums(M1) * self._sums(Z1) + y[2 * n] / s[2 * n]
         if len(self.cuts):
-            along = self.cuts.along
-            A[sigma, :n] = -(along(M, KZ.T) + along(KM.T, Z))
+            along, of_cuts = self.cuts.along, self._slacks_of_cuts
+            A[sigma, :n] = -(along(half_M.T, KZ.T) + along(KM.T, half_Z.T))
             A[sigma, d] = along(M, Z)
             A[sigma, tau] = along(M1[:, None], Z1[:, None])[:, 0]
-            A[sigma, sigma] = self.cuts.across(M, Z) + np.diag(y[sigma] / s[sigma])
+            A[sigma, sigma] = self.cuts.across(M, Z) + np.diag(y[of_cuts] / s[of_cuts])
         return A
+
+    def _of_alpha(self, K, alpha, Z, M, KZ, KM):
+        """The block of alpha, without that of its bounds."""
+        if self.fold is not None:
+            Z, M, KZ, KM = self.products(Z), self.products(M), *map(self.fold.across, (KZ, KM))
+        KZK, KMK = ((product * alpha) @ K for product in (KZ, KM))
+        mixed = KM * KZ.T
+        return mixed + mixed.T + KMK * Z + (KZK + 2 * K) * M
 
     def upper_bound(self, x, M, y):
         """Value of the machine of M, from above."""
-        N = self.K * M
+        N = self.K * self.products(M)
         kappa = y[-1] if self.unit else 0.0
         N[np.diag_indices(self.n)] += kappa
         return machine_bound(N, x[: self.n], y, self.C) + kappa + self.offset

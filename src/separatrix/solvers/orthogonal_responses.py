@@ -17,7 +17,9 @@ MANY_PRODUCTS = 2**22
 SCREENING_NODES, SCREENING_NODES_PER_CLUSTER = 1_000, 10
 
 
-def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng, nodes=None):
+def solve_orthogonal(
+    low, n_clusters, *, reg, n_random, max_iter, tol, progress, rng, nodes=None, start=None
+):
     r"""Responses to all clusters at once, in orthogonal columns.
 
     .. math:: \min_H \; -2 \sum_i \max_c H_{ic} + \gamma \operatorname{tr} H^\top Q H
@@ -53,20 +55,18 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
         Links between nodes. Labels are then those that keep the links and have the largest
         responses, and those of known labels count more. Columns count by the roots of the shares
         of clusters among these, so that clusters of these shares are favoured over even ones.
+    start : ndarray of int of shape (n_nodes,), default=None
+        Labels of the nodes that the only start is from.
 
     Returns
     -------
     result : SolverResult
     """
     low = replace(low, vectors=oriented(low.vectors, low.form.roots))
-    n_vectors = len(low.values)
-    rotations = [random_rotation(n_vectors, n_clusters, rng) for _ in range(n_random)]
-    if low.form.n_nodes * n_vectors * n_clusters > MANY_PRODUCTS:
-        rotations = promising(rotations, low, reg, tol)
-    starts = [pivoted_start(low, n_clusters), *rotations]
-    if nodes is not None and nodes.links.teaches_all:
-        known = (low.form.roots * nodes.pulls)[:, None] * nodes.known
-        starts.insert(0, orthogonal_factor(low.vectors.T @ known))
+    if start is not None:
+        starts = [start_towards(low, low.form.roots[:, None] * np.eye(n_clusters)[start])]
+    else:
+        starts = usual_starts(low, n_clusters, reg, n_random, tol, rng, nodes)
     best: Any = None
     iterations = progress.iterations(len(starts))
     for restart in iterations:
@@ -87,6 +87,24 @@ def solve_orthogonal(low, n_clusters, *, reg, n_random, max_iter, tol, progress,
         status=status,
         counts=low.form.counts,
     )
+
+
+def usual_starts(low, n_clusters, reg, n_random, tol, rng, nodes):
+    """Rotations: towards known labels, by pivots, and at random."""
+    n_vectors = len(low.values)
+    rotations = [random_rotation(n_vectors, n_clusters, rng) for _ in range(n_random)]
+    if low.form.n_nodes * n_vectors * n_clusters > MANY_PRODUCTS:
+        rotations = promising(rotations, low, reg, tol)
+    starts = [pivoted_start(low, n_clusters), *rotations]
+    if nodes is not None and nodes.links.teaches_all:
+        known = (low.form.roots * nodes.pulls)[:, None] * nodes.known
+        starts.insert(0, start_towards(low, known))
+    return starts
+
+
+def start_towards(low, wanted):
+    """Rotation whose responses are as near as can be to given ones, a column for each cluster."""
+    return orthogonal_factor(low.vectors.T @ wanted)
 
 
 def promising(rotations, low, reg, tol):

@@ -1,0 +1,116 @@
+"""Known labels teach where a method tells more of those held back than without them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from separatrix import (
+    KernelKMeans,
+    LDAKMeans,
+    MaximumVolumeClustering,
+    RegularizedLeastSquaresClustering,
+    SquaredLossMutualInformationClustering,
+)
+from separatrix.estimators.teaching import _halves, teaching_pays
+from separatrix.labels.links import Links
+
+each = pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelKMeans,
+        LDAKMeans,
+        MaximumVolumeClustering,
+        RegularizedLeastSquaresClustering,
+        SquaredLossMutualInformationClustering,
+    ],
+)
+
+
+def groups(n_clusters=3):
+    return make_blobs(90, centers=n_clusters, cluster_std=0.6, random_state=4)
+
+
+def told(y, numbers, every=6):
+    """Known labels of some samples, by the numbers of their groups, the last of them wrong."""
+    known = np.where(np.arange(len(y)) % every == 0, numbers[y], -1)
+    last = np.flatnonzero(known >= 0)[-1]
+    known[last] = (known[last] + 1) % len(numbers)
+    return known, last
+
+
+@each
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_clusters_that_are_right_stay_as_they_are(estimator, n_clusters):
+    """One wrong label is kept, and moves no other sample; the numbers are those of the labels."""
+    X, y = groups(n_clusters)
+    numbers = np.roll(np.arange(n_clusters), 1)
+    known, wrong = told(y, numbers)
+    model = estimator(n_clusters, random_state=0).fit(X, known_labels=known)
+    expected = np.where(np.arange(90) == wrong, known, numbers[y])
+    np.testing.assert_array_equal(model.labels_, expected)
+    others = np.arange(90) != wrong  # of which a graph tells what it knows, and boundaries do not
+    np.testing.assert_array_equal(model.predict(X)[others], expected[others])
+
+
+@each
+def test_labels_without_meaning_teach_nothing(estimator):
+    """The other samples stay in the clusters of a fit without labels, whatever they are called."""
+    X, _ = make_blobs(80, centers=2, cluster_std=2.0, random_state=0)
+    rng = np.random.default_rng(3)
+    known = np.where(np.arange(80) % 4 == 0, rng.integers(2, size=80), -1)
+    model = estimator(2, random_state=0)
+    links = Links.of(80, 2, known_labels=known)
+    usual = model.fit(X).labels_
+    pays = teaching_pays(model, X, None, links)
+    labels = model.fit(X, known_labels=known).labels_
+    np.testing.assert_array_equal(labels[known >= 0], known[known >= 0])
+    if not pays:
+        same = labels[known < 0] == usual[known < 0]
+        assert same.all() or not same.any()
+
+
+def test_the_choice_is_that_of_the_labels_held_back():
+    """A stand-in that learns whatever it is told, and one that learns the opposite."""
+    X, y = groups(2)
+    known = np.where(np.arange(90) % 5 == 0, y, -1)
+    links = Links.of(90, 2, known_labels=known)
+
+    class Pupil:
+        def __init__(self, usual, taught):
+            self.usual, self.taught, self.seen = usual, taught, []
+
+        def _fit_samples(self, X, sample_weight, links, earlier, progress, learns):
+            assert learns
+            self.seen.append(None if links is None else links.known_labels)
+            self.labels_ = self.usual if links is None else self.taught
+
+    bad = np.arange(90) % 2
+    assert teaching_pays(Pupil(usual=bad, taught=y), X, None, links)
+    assert not teaching_pays(Pupil(usual=y, taught=bad), X, None, links)
+    assert not teaching_pays(Pupil(usual=y, taught=y), X, None, links)
+    pupil = Pupil(usual=y, taught=bad)
+    teaching_pays(pupil, X, None, links)
+    none, first, second = pupil.seen
+    assert none is None
+    rows = np.flatnonzero(known >= 0)
+    np.testing.assert_array_equal((first >= 0)[rows], (second < 0)[rows])
+    # nothing can be held back, or other samples are linked, or clusters are lost: no fit is tried
+    single = Links.of(90, 2, known_labels=np.where(np.arange(90) < 1, y, -1))
+    mixed = Links.of(90, 2, known_labels=known, must_link=[[1, 2]])
+    for one in (single, mixed):
+        pupil = Pupil(usual=y, taught=bad)
+        assert teaching_pays(pupil, X, None, one)
+        assert pupil.seen == []
+    assert teaching_pays(Pupil(usual=np.zeros(90, dtype=int), taught=bad), X, None, links)
+
+
+def test_halves_do_not_depend_on_the_order_of_the_samples():
+    X, y = groups(3)
+    known = np.where(np.arange(90) % 4 == 0, y, -1)
+    order = np.random.default_rng(0).permutation(90)
+    halves = _halves(X, known, np.flatnonzero(known >= 0))
+    again = _halves(X[order], known[order], np.flatnonzero(known[order] >= 0))
+    for one, other in zip(halves, again, strict=True):
+        np.testing.assert_array_equal(np.sort(one), np.sort(order[other]))
+    counts = [np.bincount(known[half], minlength=3) for half in halves]
+    assert np.abs(counts[0] - counts[1]).max() <= 1
