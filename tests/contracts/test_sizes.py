@@ -100,6 +100,8 @@ def test_bounds_that_no_sizes_meet_are_refused(estimator, params, words):
 def test_one_cluster_has_all_samples_or_is_refused(estimator):
     with pytest.raises(ValueError, match=r"max_size=0.5 is infeasible: .* 1 \* 15 = 15 .* got 30"):
         estimator(1, max_size=0.5).fit(cloud())
+    with pytest.raises(ValueError, match=r"min_size=2\.5 must be whole numbers"):
+        estimator(3, min_size=2.5).fit(np.arange(30)[:, None] % 2)  # each is a cluster
 
 
 def test_bounds_do_not_go_with_shares():

@@ -230,3 +230,9 @@ def test_what_cannot_be_calibrated_is_refused_before_any_fit():
         KernelKMeans(2).fit(X).calibrate(X[:7])
     one = KernelKMeans(1).fit(X).calibrate(X)
     np.testing.assert_array_equal(one.predict_proba(X), 1.0)
+
+
+def test_a_temperature_that_single_precision_cannot_hold():
+    scores = np.array([[0.0, 1e-3, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32)
+    probabilities = probabilities_of(scores, 3, 1e-60)
+    np.testing.assert_allclose(probabilities, [[0, 0, 1], [0.5, 0.5, 0]], atol=1e-6)

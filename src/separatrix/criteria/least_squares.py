@@ -260,10 +260,8 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         return False  # the search keeps them
 
     def _check_sizes(self, n_samples, links):
-        if (
-            self.n_clusters == 1
-        ):  # which nothing is searched for, so that the search checks nothing
-            Sizes.of(n_samples, 1, self.shares, self.min_size, self.max_size)
+        # the search checks them, but of one cluster and of few distinct samples there is none
+        Sizes.of(n_samples, self.n_clusters, self.shares, self.min_size, self.max_size)
 
     def _breaks_sizes(self, labels, sample_weight, links):
         """Boundaries part no equal samples, and may so miss bounds that labels can keep."""

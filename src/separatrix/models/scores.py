@@ -99,6 +99,8 @@ def probabilities_of(scores, n_clusters, temperature=1.0):
     xp, device = namespace_of(scores)
     columns = cluster_columns(scores, n_clusters)
     behind = columns - xp.max(columns, axis=1, keepdims=True)
+    # which may be nothing in the precision of the scores
+    temperature = max(float(temperature), float(xp.finfo(columns.dtype).smallest_normal))
     with np.errstate(over="ignore"):  # whoever is infinitely far behind has no chance
         odds = xp.exp(behind / temperature)
     clusters = xp.arange(n_clusters, dtype=xp.int32, device=device)
