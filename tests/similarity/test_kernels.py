@@ -10,6 +10,7 @@ from separatrix.similarity.kernels import (
     Kernel,
     cluster_shrinkage,
     distance_gamma,
+    pivoted_cholesky,
     squared_distances,
 )
 
@@ -70,3 +71,11 @@ def test_the_shrinkage_of_repeated_rows_is_that_of_weights(form):
     found = cluster_shrinkage(form(X), weights, 25)
     np.testing.assert_allclose(cluster_shrinkage(form(repeated), None, 25), found, rtol=1e-9)
     assert cluster_shrinkage(form(X[:15]), None, 25) == 1.0
+
+
+def test_a_low_rank_of_huge_values_is_found_without_overflow():
+    """Where the error falls too slowly is asked in units of the diagonal."""
+    x = np.random.default_rng(0).normal(size=(40, 2)) * 1e153
+    limits = {"max_rank": 20, "tol": 1e-9, "complete": True}
+    L, _ = pivoted_cholesky((x**2).sum(axis=1), lambda i: x @ x[i], **limits)
+    np.testing.assert_allclose(L / 1e153 @ (L / 1e153).T, x / 1e153 @ (x / 1e153).T, atol=1e-9)

@@ -696,7 +696,7 @@ def pivoted_cholesky(diagonal, column, *, max_rank, tol, complete=False):
         pivot = int(residual.argmax())
         if residual[pivot] <= tol * scale:
             return L[:, :rank], np.array(pivots, dtype=np.intp)
-        if complete and residual[pivot] > tol ** ((rank - 5) / L.shape[1]) * scale:
+        if complete and residual[pivot] / scale > tol ** ((rank - 5) / L.shape[1]):
             return None
         L[:, rank] = (column(pivot) - L[:, :rank] @ L[pivot, :rank]) / np.sqrt(residual[pivot])
         residual -= L[:, rank] ** 2
