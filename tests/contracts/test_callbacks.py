@@ -8,6 +8,7 @@ import pytest
 from joblib import parallel_config
 
 from separatrix import AutoClustering
+from separatrix.validity import structure
 from support import Recorder
 
 from .cases import CLUSTERERS, each, fitted, groups, taking
@@ -79,7 +80,8 @@ def test_candidates_that_did_not_run_have_no_vote(n_jobs):
     np.testing.assert_array_equal(model.labels_, y)
 
 
-def test_a_callback_ends_the_choice_of_a_number():
+def test_a_callback_ends_the_choice_of_a_number(monkeypatch):
+    monkeypatch.setattr(structure, "N_DRAWS", (16, 16))  # which find that there are clusters
     recorder = Recorder(stop_at=[("number", 1)])
     model = AutoClustering(random_state=0).set_callbacks(recorder).fit(groups()[0])
     assert list(model.selection_curve_) == [2, 3]

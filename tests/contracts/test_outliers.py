@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from separatrix import (
     AutoClustering,
+    HardMaximumVolumeClustering,
     KernelKMeans,
     LDAKMeans,
     MaximinSeparationClustering,
@@ -24,7 +25,14 @@ from .cases import CENTERS, CLUSTERERS, each, fitting_with, groups, taking
 trimming = each(taking("outliers"))
 # A consensus takes seconds: the tests of a single fit alone.
 single = each([one for one in taking("outliers") if one is not AutoClustering])
-linking = each([one for one in fitting_with("known_labels") if one is not AutoClustering])
+# HardMaximumVolumeClustering takes links of two clusters alone.
+linking = each(
+    [
+        one
+        for one in fitting_with("known_labels")
+        if one not in (AutoClustering, HardMaximumVolumeClustering)
+    ]
+)
 bounded = each([one for one in taking("max_size") if one is not AutoClustering])
 FAR = np.array([[40.0, -30.0], [-35.0, 25.0]])
 
@@ -262,7 +270,7 @@ def test_a_start_by_labels_is_cut_to_the_other_samples():
     np.testing.assert_array_equal(model.init, start)
     start[:-2] %= 2
     start[-2:] = 2
-    with pytest.raises(ValueError, match="init must use each label"):
+    with pytest.raises(ValueError, match="takes all samples of label 2 in init"):
         KernelKMeans(3, outliers=2 / len(X), init=start).fit(X)
 
 
