@@ -32,7 +32,7 @@ import separatrix
 from separatrix.labels.sizes import size_bounds
 
 from .invariances import GENERAL, PARTICULAR, computed
-from .pieces import BAD, FINE, estimator_of
+from .pieces import BAD, FINE, SIZES, estimator_of
 
 HOME = Path(separatrix.__file__).parent
 # Exactly these: a LinAlgError is a ValueError too, but no refusal.
@@ -446,7 +446,7 @@ def keeps_sizes(case, model):
         weight = weight / weight.mean()
     labels = computed(model.predict(case.X.value))
     inside = labels >= 0  # outliers are in no cluster
-    bounds = (getattr(model, name) for name in ("min_size", "max_size"))
+    bounds = (getattr(model, name) for name in SIZES)
     least, most = size_bounds(int(inside.sum()), model.n_clusters, *bounds)
     sizes = np.bincount(labels[inside], weight[inside], minlength=model.n_clusters)
     return bool(((least <= sizes + 1e-9) & (sizes - 1e-9 <= most)).all())

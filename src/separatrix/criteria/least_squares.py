@@ -265,8 +265,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     def _breaks_sizes(self, labels, sample_weight, links):
         """Boundaries part no equal samples, and may so miss bounds that labels can keep."""
-        is_free = self.min_size is None and self.max_size is None
-        if is_free or sample_weight is not None or links is not None:
+        if not self._has_bounds or sample_weight is not None or links is not None:
             return False
         bounds = (labels.shape[0], self.n_clusters, self.min_size, self.max_size)
         (least, most), sizes = size_bounds(*bounds), Labelling(labels, self.n_clusters).weights

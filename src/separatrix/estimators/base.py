@@ -313,10 +313,15 @@ class BaseClustering(
         return False
 
     @property
-    def _bounds_sizes(self):
-        """Whether the final labels have bounds that the method itself does not keep."""
+    def _has_bounds(self):
+        """Whether sizes of clusters have bounds."""
         bounds = (getattr(self, "min_size", None), getattr(self, "max_size", None))
         return any(bound is not None for bound in bounds)
+
+    @property
+    def _bounds_sizes(self):
+        """Whether the final labels have bounds that the method itself does not keep."""
+        return self._has_bounds
 
     def _breaks_sizes(self, labels, sample_weight, links):
         """Whether labels may be outside the bounds of sizes."""
@@ -362,14 +367,11 @@ class BaseClustering(
         rows = few_distinct_rows(X, sample_weight, self.n_clusters) if links is None else None
         if rows is not None:
             samples = "sample" if len(rows) == 1 else "samples, each of which is a cluster"
-            is_bounded = any(
-                getattr(self, name, None) is not None for name in ("min_size", "max_size")
-            )
             parted = ", except where `labels_` part equal samples to keep the bounds of sizes"
             warnings.warn(
                 f"Fewer clusters were found than n_clusters={self.n_clusters} asked for: X has "
-                f"{len(rows)} distinct {samples}{parted * is_bounded}. Ask for fewer clusters, or "
-                "check that X holds the features.",
+                f"{len(rows)} distinct {samples}{parted * self._has_bounds}. Ask for "
+                "fewer clusters, or check that X holds the features.",
                 ConvergenceWarning,
                 stacklevel=6,
             )

@@ -1,6 +1,7 @@
 """Tables without clusters that resemble a given one."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -229,8 +230,6 @@ class NullTables:
         Root of the correlations of the columns' normal scores.
     axes : ndarray of shape (n_features, n_features)
         Principal axes, in columns.
-    elliptical : Elliptical
-        Distribution of the distances from the mean.
     categories : list of OneHot
         Columns of one category each.
     """
@@ -241,7 +240,6 @@ class NullTables:
     coordinates: list
     root: np.ndarray
     axes: np.ndarray
-    elliptical: Elliptical
     categories: list
 
     @classmethod
@@ -262,9 +260,13 @@ class NullTables:
             [Unimodal.of(column) for column in (samples @ axes).T],
             root_of(ranks / spread),
             axes,
-            Elliptical.of(samples),
             one_hot_categories(X) if frame.axes is None else [],
         )
+
+    @cached_property
+    def elliptical(self):
+        """Distribution of the distances from the mean, made for the first table that needs it."""
+        return Elliptical.of(self.samples)
 
     def spread(self, X, rng):
         """Samples, given as they were at first, with their columns of levels spread out anew."""
