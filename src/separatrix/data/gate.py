@@ -137,10 +137,11 @@ def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=Fa
     X : {array, sparse matrix, dask array} of shape (n_samples, n_features)
         Two-dimensional, finite, and not empty; blocks of new samples are looked at when computed.
     """
-    if is_dask(X):
-        return _check_lazy_samples(estimator, X, reset)
     if is_lazy(X):
-        return _check_read_samples(estimator, X, reset)
+        if reset and scale_free:
+            estimator._unit = 1.0
+        check = _check_lazy_samples if is_dask(X) else _check_read_samples
+        return check(estimator, X, reset)
     X = _presented(X, "X")
     if not is_numpy(X) and not get_tags(estimator).array_api_support:
         raise TypeError(

@@ -126,6 +126,20 @@ def _apply(X, *, transform):
     return transform(X)
 
 
+def rows_made(function, X, *, width, n_columns=None, dtype=None):
+    """What a function makes of all rows of `X`, a chunk at a time, lazily for a dask array.
+
+    `width` is as in `map_chunks`. `n_columns`, None for one value per row, and `dtype`, None for
+    that of `X`, describe the result for dask.
+    """
+    if not is_dask(X):
+        return map_rows(function, X, width=width)
+    from separatrix.data.dask_arrays import lazy_rows
+
+    dtype = X.dtype if dtype is None else dtype
+    return lazy_rows(function, X, n_columns=n_columns, dtype=dtype)
+
+
 def features_of(X, feature_map):
     """Features that `feature_map` makes of all rows of `X`, lazily for a dask array.
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import is_dask, like, namespace_of
-from separatrix.data.rows import beside, map_rows
+from separatrix.data.rows import beside, map_rows, rows_made
 from separatrix.result import decoded
 
 # Of more clusters a tournament finds the one that wins all of its duels.
@@ -251,12 +251,8 @@ class Boundaries:
 
     def scores_of_rows(self, X):
         """Scores of all rows, a chunk at a time, lazily for a dask array."""
-        if not is_dask(X):
-            return map_rows(self.scores, X, width=self.width)
-        from separatrix.data.dask_arrays import lazy_rows
-
         n_columns = None if self.n_clusters <= 2 else self.n_clusters
-        return lazy_rows(self.scores, X, n_columns=n_columns, dtype=X.dtype)
+        return rows_made(self.scores, X, width=self.width, n_columns=n_columns)
 
     def labels_of_rows(self, X):
         """Clusters of all rows, in the same way."""

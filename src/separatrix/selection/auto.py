@@ -2,6 +2,8 @@
 
 import warnings
 from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,12 +18,21 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import DOC_LINK, Interval, StrOptions, fit_context, one_thread
-from separatrix._typing import Array, ArrayLike, Weights
+from separatrix._sklearn import (
+    DOC_LINK,
+    Interval,
+    StrOptions,
+    fit_context,
+    is_lazy,
+    one_thread,
+)
+from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.frames import Frame
 from separatrix.data.gate import check_samples, check_weights, computed, naming
+from separatrix.data.rows import rows_at, rows_made
 from separatrix.estimators.base import (
     default_parameters,
     kept_on_failure,
@@ -41,7 +52,7 @@ from separatrix.estimators.refits import check_columns
 from separatrix.labels.links import linked_labels, links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
-from separatrix.models.extensions import Extension
+from separatrix.models.extensions import N_LANDMARKS, Extension
 from separatrix.result import Labelling, ObservedProgress, Status, renumbered
 from separatrix.selection.candidates import SCORES, Comparison, compared, families_of
 from separatrix.selection.consensus import (
@@ -65,6 +76,8 @@ __all__ = ["AutoClustering"]
 
 # Samples that candidates are run on.
 MAX_SAMPLES = {"fast": 3_000, "thorough": 10_000}
+# Numbers that a boundary makes of a sample: a chunk of samples holds so many of them.
+WIDTH = 2 * N_LANDMARKS
 
 
 def one_cluster(n_samples):
@@ -86,8 +99,9 @@ def one_cluster(n_samples):
 # --- the estimator ------------------------------------------------------------------------------
 
 FIT_TEXTS = {
-    "X": """X : array-like of shape (n_samples, n_features)
-    Samples.""",
+    "X": """X : {array-like, dask array} of shape (n_samples, n_features)
+    Samples. Of dask arrays and `RowBlocks`, only the samples that the candidates see are in
+    memory, unless there are links, known labels, bounds of sizes or outliers.""",
     "sample_weight": """sample_weight : float or array-like of shape (n_samples,), default=None
     Nonnegative weights, which the candidates that take weights see. Samples of weight
     zero are seen by none.""",
@@ -296,7 +310,7 @@ class AutoClustering(
     @described(**FIT_TEXTS)
     def fit(
         self,
-        X: ArrayLike,
+        X: Samples,
         y: Any = None,
         sample_weight: Weights = None,
         *,
@@ -310,6 +324,8 @@ class AutoClustering(
 
     def _fit(self, X, sample_weight, linked):
         X = self._validate_X(X, reset=True)
+        if is_lazy(X) and self._needs_all_samples(linked):
+            X = in_doubles(rows_at(X))
         weight = check_weights(X, sample_weight)
         asked = 2 if self.n_clusters is None else self.n_clusters
         links = None
@@ -317,31 +333,35 @@ class AutoClustering(
             asked = asked if self.n_clusters else max(asked, n_named(linked[2]))
             links = links_of(X, asked, *linked)
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
-        present = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-        if min(len(present), most) < asked:
+        n_samples = X.shape[0]
+        present = None if weight is None else np.flatnonzero(weight)
+        n_present = n_samples if present is None else len(present)
+        if min(n_present, most) < asked:
             raise ValueError(
-                f"n_samples={len(present)} and max_samples={most} should be >= n_clusters="
+                f"n_samples={n_present} and max_samples={most} should be >= n_clusters="
                 f"{asked}; ask for fewer clusters or pass more samples."
             )
-        trims, n_left = self.outliers is not None, len(X)
+        trims, n_left = self.outliers is not None, n_samples
         if trims:
             check_outliers(self, X, weight)
-            n_left = n_left_in(self.outliers, len(X))
+            n_left = n_left_in(self.outliers, n_samples)
         if self.n_clusters is not None:
             size_bounds(n_left, asked, self.min_size, self.max_size)
         earlier = self._earlier_labels(X)
-        rng = random_state_of(self)
+        lazy, rng = is_lazy(X), random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
         # 1) what the candidates see
         search = OutlierSearch.of(self, X, weight, links) if trims else None
         outlying = None if search is None else search.first(asked)
         if outlying is not None:
-            present = present[~outlying.out[present]]
-        drawn = present[np.sort(rng.permutation(len(present))[:most])]
-        frame = Frame.of(X[drawn])
-        geometry = Geometry(frame(X[drawn]))
+            left = ~outlying.out if present is None else ~outlying.out & (weight > 0)
+            present = np.flatnonzero(left)
+        drawn = self._drawn(X, present, most, rng)
+        seen = in_doubles(rows_at(X, drawn))
+        frame = Frame.of(seen)
+        geometry = Geometry(frame(seen))
         # 2) whether there are clusters, which changes no later draw, and how many
-        structure = structure_of_samples(X[drawn], self.n_jobs, deepcopy(rng))
+        structure = structure_of_samples(seen, self.n_jobs, deepcopy(rng))
         curve = self._curve(geometry, structure, progress, rng)
         plausible = plausible_numbers(curve, structure.p_value)
         n_clusters = self.n_clusters or plausible[0]
@@ -359,35 +379,48 @@ class AutoClustering(
         chance = chance_gap(len(drawn), n_clusters)
         agreement = agreement_with(consensus, found) if n_clusters > 1 else np.nan
         # 4) all samples
-        boundary = one_thread(Extension.of)(frame, X[drawn], consensus, n_clusters, rng)
-        probabilities = boundary.probabilities(X)
-        labels = probabilities.argmax(axis=1).astype(np.int32)
-        kept, weighed = np.arange(len(X)), weight
+        boundary = one_thread(Extension.of)(frame, seen, consensus, n_clusters, rng)
+        probabilities = None if lazy else boundary.probabilities(X)
+        labels = labels_of_rows(boundary, X) if lazy else probabilities.argmax(1).astype(np.int32)
+        kept, weighed = np.arange(0 if lazy else len(X)), weight
         if search is not None and outlying is not None:
             outlying = search.beside(np.where(outlying.out, -1, labels), n_clusters)
             kept, weighed = np.flatnonzero(~outlying.out), search.weight * ~outlying.out
-        order = Labelling(labels, n_clusters, weighed).order  # of all samples the largest is first
+        labelling = Labelling(labels, n_clusters, weighed)
+        order = labelling.order  # of all samples the largest is first
         if earlier is not None:
-            order = agreeing_order(earlier, labels, n_clusters)
+            told, found_here = (seen, consensus) if lazy else (X, labels)
+            order = agreeing_order(earlier(told), found_here, n_clusters)
         if links is not None and links.teaches:  # the consensus has the numbers of known labels
             order = links.restricted(drawn).order(Labelling(consensus, n_clusters))
         if not np.array_equal(order, np.arange(n_clusters)):
-            boundary, labels = boundary.renumbered(order), renumbered(labels, order)
-            probabilities, shares = probabilities[:, order], shares[:, order]
-        if len(np.unique(labels)) < n_clusters:
+            boundary, shares = boundary.renumbered(order), shares[:, order]
+            consensus = renumbered(consensus, order)
+            labels = labels_of_rows(boundary, X) if lazy else renumbered(labels, order)
+            probabilities = None if lazy else probabilities[:, order]
+        if labelling.empty.any() if lazy else len(np.unique(labels)) < n_clusters:
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
         if links is not None:
             sizes = size_bounds(len(kept), n_clusters, self.min_size, self.max_size)
             bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
             linked = linked_labels(probabilities[kept], links.restricted(kept), **bounds)
             labels[kept] = linked.labels
-        elif not (self.min_size is None and self.max_size is None):
+        elif self._has_bounds:
             scores = boundary.scores(X[kept])
             labels[kept] = within_bounds(scores, self.min_size, self.max_size)
+        if lazy:
+            confidence = rows_made(
+                ConfidenceOfRows.of(boundary, seen, shares, consensus),
+                X,
+                width=WIDTH,
+                dtype=np.float64,
+            )
+        else:
+            confidence = confidence_of(probabilities, drawn, shares, labels)
         fitted = {
             "boundary_": boundary,
             "labels_": labels,
-            "confidence_": confidence_of(probabilities, drawn, shares, labels),
+            "confidence_": confidence,
             "n_clusters_": n_clusters,
             "candidates_": found,
             "best_candidate_": found.best,
@@ -416,12 +449,36 @@ class AutoClustering(
         """What was saved; parameters that are newer than the model have their defaults."""
         super().__setstate__(default_parameters(self) | state)
 
+    def __getstate__(self):
+        """What is saved: of a dask array the values in memory, without the graph behind them."""
+        state = super().__getstate__()
+        return {name: computed(value) for name, value in state.items()}
+
     def _earlier_labels(self, X):
-        """What the earlier fit predicts for new samples; None without `warm_start`."""
+        """Function of samples: what the earlier fit predicts; None without `warm_start`."""
         if not self.warm_start or not hasattr(self, "boundary_"):
             return None
         check_columns(self, X)
-        return self.boundary_.labels(X)
+        return self.boundary_.labels
+
+    @property
+    def _has_bounds(self):
+        """Whether sizes of clusters have bounds."""
+        return not (self.min_size is None and self.max_size is None)
+
+    def _needs_all_samples(self, linked):
+        """Whether samples must be in memory: something is asked of all of them together."""
+        is_linked = any(one is not None for one in linked)
+        return is_linked or self._has_bounds or self.outliers is not None
+
+    def _drawn(self, X, present, most, rng):
+        """Indices of the samples that the candidates see, of those that are present."""
+        n_present = X.shape[0] if present is None else len(present)
+        if is_lazy(X) and n_present > most:  # nothing as long as the samples is made
+            drawn = np.sort(sample_without_replacement(n_present, most, random_state=rng))
+        else:
+            drawn = np.sort(rng.permutation(n_present)[:most])
+        return drawn if present is None else present[drawn]
 
     def _validate_X(self, X, *, reset):
         if issparse(X):
@@ -430,62 +487,61 @@ class AutoClustering(
                 "samples: put sklearn's TruncatedSVD(50) before it in a pipeline, or take "
                 "CuttingPlaneMarginClustering."
             )
-        return check_samples(
-            self, computed(X), reset=reset, dtype=np.float64, sparse=False, scale_free=True
-        )
+        return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: Samples) -> Array:
         """Cluster of each sample, by the boundary between the clusters.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, dask array} of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
+        labels : array of shape (n_samples,)
+            Cluster numbers from 0, and -1 for outliers where `outliers` is not None. Lazy for a
+            dask array.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        return marked(self, X, self.boundary_.labels(X))
+        return marked(self, X, labels_of_rows(self.boundary_, X))
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: Samples) -> Array:
         """Score samples by the boundary between the clusters.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, dask array} of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples, n_clusters) or (n_samples,)
+        scores : array of shape (n_samples, n_clusters) or (n_samples,)
             Score of each cluster, the largest for that of `predict`; for two clusters the
-            difference of the second and the first.
+            difference of the second and the first. Lazy for a dask array.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        scores = self.boundary_.scores(X)
+        scores = columns_of_rows(self.boundary_.scores, X, self.n_clusters_)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: Samples) -> Array:
         """Probability of each cluster, calibrated on held-back labels.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, dask array} of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_clusters)
-            They sum to one, and the largest is that of `predict`.
+        probabilities : array of shape (n_samples, n_clusters)
+            They sum to one, and the largest is that of `predict`. Lazy for a dask array.
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        return self.boundary_.probabilities(X)
+        return columns_of_rows(self.boundary_.probabilities, X, self.n_clusters_)
 
     @property
     def _n_features_out(self):
@@ -535,6 +591,34 @@ def elected(found, n_clusters, rng, given):
     return labels, vote_shares(labels, found.labels[used], shares, n_clusters)
 
 
+# --- all samples --------------------------------------------------------------------------------
+
+
+def in_doubles(rows):
+    """Rows in double precision, in which candidates and boundaries compute."""
+    return np.asarray(rows, dtype=np.float64)
+
+
+def _of_doubles(rows, *, function):
+    return function(in_doubles(rows))
+
+
+def columns_of_rows(function, X, n_clusters):
+    """What a function of a boundary makes of all samples, lazily for a dask array."""
+    if not is_lazy(X):
+        return function(X)
+    of_rows = partial(_of_doubles, function=function)
+    return rows_made(of_rows, X, width=WIDTH, n_columns=n_clusters, dtype=np.float64)
+
+
+def labels_of_rows(boundary, X):
+    """Clusters of all samples by a boundary, lazily for a dask array."""
+    if not is_lazy(X):
+        return boundary.labels(X)
+    of_rows = partial(_of_doubles, function=boundary.labels)
+    return rows_made(of_rows, X, width=WIDTH, dtype=np.int32)
+
+
 def confidence_of(probabilities, drawn, shares, labels):
     """Vote share of each sample's cluster.
 
@@ -545,7 +629,34 @@ def confidence_of(probabilities, drawn, shares, labels):
     if len(drawn) == len(labels):
         return seen
     sureness = probabilities.max(axis=1)
-    rising = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    confidence = rising.fit(sureness[drawn], seen).predict(sureness)
+    confidence = rising_shares(sureness[drawn], seen).predict(sureness)
     confidence[drawn] = seen
     return confidence
+
+
+def rising_shares(sureness, shares):
+    """Vote shares as a rising function of how sure a boundary is."""
+    rising = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    return rising.fit(sureness, shares)
+
+
+@dataclass(frozen=True)
+class ConfidenceOfRows:
+    """The same of samples that are not in memory together, as a function of some of them."""
+
+    boundary: Extension
+    rising: IsotonicRegression
+    shares: np.ndarray  # of the samples that the candidates saw
+
+    @classmethod
+    def of(cls, boundary, seen, shares, labels):
+        """That of a boundary, from the votes for the labels of the samples that were seen."""
+        own = shares[np.arange(len(labels)), labels]
+        sureness = boundary.probabilities(seen).max(axis=1)
+        return cls(boundary, rising_shares(sureness, own), own)
+
+    def __call__(self, rows):
+        rows = in_doubles(rows)
+        confidence = self.rising.predict(self.boundary.probabilities(rows).max(axis=1))
+        places = self.boundary.known.match(rows)
+        return np.where(places >= 0, self.shares[places], confidence)
