@@ -187,3 +187,12 @@ def test_an_estimator_with_triangles():
     assert tight.n_iter_ == len(tight.history_)
     with pytest.raises(ValueError, match=r"triangles=True takes too long for n_samples=101.*100"):
         tight.fit(np.arange(101.0)[:, None])
+
+
+def test_two_samples_that_hardly_touch_are_two_clusters():
+    # products of their labels matter less than gap_tol, so that the relaxed ones may be anything
+    X = np.array([[0.16309053984744715, -0.717641566474695],
+                  [-0.40821651800378866, -0.6604083525396576]])  # fmt: skip
+    model = SemidefiniteMarginClustering(2, max_steps=30, n_roundings=3).fit(X)
+    assert sorted(model.labels_) == [0, 1]
+    assert np.isfinite(model.intercept_).all()

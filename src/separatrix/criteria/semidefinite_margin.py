@@ -226,7 +226,8 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         if abs(np.where(scores > 0, 1, -1).sum()) <= label_bound(self.balance, len(scores)):
             return response, 0.0, True
         cut = self._cut(scores, "hinge")
-        return response, -cut.threshold, cut.within
+        threshold = 0.0 if np.isnan(cut.threshold) else cut.threshold  # all values are equal
+        return response, -threshold, cut.within
 
 
 # --- the programs -------------------------------------------------------------------------------

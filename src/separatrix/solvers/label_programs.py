@@ -659,6 +659,9 @@ def best_labelling(M, K, *, C, signs_of, n_draws, rng):
     turned = vectors[:, -2:] @ [np.sin(angles), np.cos(angles)]
     drawn = vectors @ rng.standard_normal((len(M), n_draws))
     candidates = np.array([signs_of(scores) for scores in (*turned.T, *drawn.T)])
+    parted = np.ptp(candidates, axis=1) > 0
+    if parted.any():  # one cluster has the best machine of all, and parts nothing
+        candidates = candidates[parted]
     objective, response = np.inf, None
     for signs in np.unique(candidates * candidates[:, :1], axis=0):
         program = MachineProgram(signs[:, None] * K * signs, C)
