@@ -62,8 +62,8 @@ def _shapes(operator):
     if not hasattr(model, "coef_"):
         kernel = getattr(model, "kernel", None)
         raise ValueError(
-            f"{type(model).__name__} with kernel={kernel!r} has no linear boundaries, and only "
-            "these are converted to ONNX: fit it with kernel='linear', or save it by skops."
+            f"{type(model).__name__} with kernel={kernel!r} has no linear boundaries; only linear "
+            "ones can be converted to ONNX: fit it with kernel='linear', or save it with skops."
         )
     n_rows, n_clusters = operator.inputs[0].type.shape[0], model.boundary_sides_.shape[1]
     label, scores = operator.outputs

@@ -52,7 +52,7 @@ def skops_trusted_types(estimator: Any) -> list[str]:
     cls = estimator if isinstance(estimator, type) else type(estimator)
     if not _is_ours(cls):
         raise TypeError(
-            f"estimator is a {cls.__module__}.{cls.__name__}, which is not of this library; pass "
+            f"estimator is a {cls.__module__}.{cls.__name__}, not one of this library; pass "
             "an estimator of separatrix, its class, or a pipeline that holds one."
         )
     by_boundaries = issubclass(cls, BoundaryClustering | BoundaryClassifier)

@@ -197,7 +197,9 @@ def test_a_consensus_keeps_bounds():
 
 def test_bounds_do_not_go_with_links_that_they_might_break():
     X, y = groups()
-    with pytest.raises(ValueError, match="min_size=9 and max_size=None do not go with links"):
+    with pytest.raises(
+        ValueError, match="min_size=9 and max_size=None cannot be combined with links"
+    ):
         MaximinSeparationClustering(3, min_size=9).fit(X, known_labels=y)
 
 

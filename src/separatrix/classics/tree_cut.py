@@ -247,7 +247,7 @@ class TreeCutClustering(BaseClustering):
         most = max(1, int(n_samples // self.n_clusters) - 1)
         if self.rule == "join" and sample_weight is not None and unit_of(sample_weight) != 1:
             raise ValueError(
-                "rule='join' counts samples, so sample_weight has to be whole numbers; round the "
+                "rule='join' counts samples, so sample_weight must hold whole numbers; round the "
                 "weights, or use rule='cut'."
             )
         if self.rule == "join" and n_samples > MOST_COUNTED:

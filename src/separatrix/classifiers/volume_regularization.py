@@ -190,12 +190,13 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"y must have known labels of at least 2 classes, got {len(classes)} class "
-                f"in {known.sum()} known labels of n_samples={len(y)}; label samples of another."
+                f"in {known.sum()} known labels of n_samples={len(y)}; label samples of another "
+                "class."
             )
         rho, graph = resolved_rho(self.reg), self._graph_of(X)
         if graph.W.shape[0] == 1:
             raise ValueError(
-                f"X has 1 distinct sample of {X.shape[0]}, which no graph can part into classes; "
+                f"all {X.shape[0]} samples of X are equal, so no graph can separate classes; "
                 "check that X holds the features."
             )
         form = form_of(graph.W, self.matrix, graph.own, graph.counts)

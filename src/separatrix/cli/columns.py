@@ -115,7 +115,7 @@ def check_table(table, wishes):
     for parameter in ("categorical", "drop", "keep"):
         for one in getattr(wishes, parameter):
             if one not in columns:
-                told = f"--{parameter}: {one!r} is none of the columns: {quoted(columns)}"
+                told = f"--{parameter}: {one!r} is not among the columns: {quoted(columns)}"
                 raise Refusal(f"{table.name}: {told}")
     if n_rows * len(columns) <= QUICKLY_CHECKED:
         with preparing(table):

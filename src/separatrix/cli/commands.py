@@ -448,7 +448,9 @@ def predict(
         step("model")
         pipeline, card = load_model(model)
         if "prepare" not in pipeline.named_steps:
-            raise Refusal(f"{model}: takes no tables; save one that does with cluster --model")
+            raise Refusal(
+                f"{model}: this model takes no tables; save one that does with cluster --model"
+            )
         step("reading")
         named = card["id_column"] if id_column is None else id_column
         id_column = named if labels_only else None

@@ -110,7 +110,7 @@ def _encoding(name, head, asked):
         if head[1:200:2].count(0) > 50 and head[:200:2].count(0) == 0:
             return "utf-16-le", True
         kinds = "text, Parquet, NPZ, Excel, JSON or SQLite"
-        raise Refusal(f"{name}: none of {kinds}: it has NUL bytes; save it as CSV")
+        raise Refusal(f"{name}: not one of {kinds}: it has NUL bytes; save it as CSV")
     return "utf-8", True
 
 
@@ -162,7 +162,7 @@ def _header(name, records, has_header):
     words = [line[0].split() for line in lines if len(line) == 1]
     if len(words) == 2 and min(map(len, words)) > 1 and any(map(_is_value, words[1])):
         remedy = "put commas there, for example with tr -s ' ' ','"
-        raise Refusal(f"{name}: line 1: only spaces stand between the columns; {remedy}")
+        raise Refusal(f"{name}: line 1: only spaces separate the columns; {remedy}")
     if not has_header:
         return [f"column {position}" for position in range(1, len(lines[0]) + 1)]
     if all(map(_is_value, lines[0])):
@@ -207,7 +207,7 @@ class _Records:
             return
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
             if len(line) == MAX_LINE:
-                raise Refusal(f"{self.name}: line {number}: has no end; this is not a table")
+                raise Refusal(f"{self.name}: line {number}: far too long; this is not a table")
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:  # what else it may be is found when all of it is read

@@ -248,7 +248,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         most = LARGEST / (problem.variance * problem.weight)
         if self._resolved_C(problem) > most:
             raise ValueError(
-                f"C={self.C:g} is out of reach of double precision where the variance of X is "
+                f"C={self.C:g} is too large for double precision, as the variance of X is "
                 f"{problem.variance:.3g}; use C='scale' or C <= {most:.3g}."
             )
         return problem

@@ -273,8 +273,8 @@ class HardMaximumVolumeClustering(GraphClustering):
         if links is not None and self.n_clusters > 2:
             raise ValueError(
                 f"links need n_clusters=2, got n_clusters={self.n_clusters} and multiway="
-                f"{self.multiway!r}: a split in two cannot know which later split will part a "
-                "cannot-link. Use MaximumVolumeClustering for more clusters."
+                f"{self.multiway!r}: more clusters come of splits in two, which keep no "
+                "links. Use MaximumVolumeClustering for more clusters."
             )
         check_size(X.shape[0], triangles=self.triangles)
         check_fits_memory(X.shape[0], remedy="use MaximumVolumeClustering")

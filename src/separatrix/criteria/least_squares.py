@@ -296,8 +296,8 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         own = float(np.sum(np.diag(R) / counts) / np.sum(counts))
         if own > MOST_OWN:
             warnings.warn(
-                f"reg={reg:g} is so small that the classifiers reproduce {own:.0%} of the label "
-                "of each sample whatever it is, so that the clusters are nearly arbitrary; use a "
+                f"reg={reg:g} is so small that the classifiers reproduce {own:.0%} of each "
+                "sample's label, whatever it is, so the clusters are nearly arbitrary; use a "
                 f"larger reg, such as {max(1.0, 100 * reg):g}, or a wider kernel.",
                 ConvergenceWarning,
                 stacklevel=6,

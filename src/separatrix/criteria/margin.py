@@ -333,7 +333,7 @@ class MaximumMarginClustering(BoundaryClustering):
                 "the X of fit."
             )
         if self.n_clusters == 1 or len(np.unique(labels)) < 2:
-            raise ValueError("sparse_model needs at least 2 clusters, the fit found 1.")
+            raise ValueError("sparse_model needs at least 2 clusters, but the fit found 1.")
         kernel = Kernel.of(self)
         if kernel.has_gamma:  # none was used where each distinct sample is a cluster
             used = not np.isnan(self.gamma_)

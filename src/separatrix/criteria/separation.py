@@ -277,8 +277,8 @@ class MaximinSeparationClustering(BoundaryClustering):
             return "bisection" if self._is_relaxed else "pairwise"
         if self._is_relaxed and self.n_clusters > 2 and self.multiway != "bisection":
             raise ValueError(
-                f"multiway={self.multiway!r} does not go with solver={self.solver!r}, which has "
-                f"no labels to improve; use multiway='bisection' for n_clusters={self.n_clusters}."
+                f"multiway={self.multiway!r} does not work with solver={self.solver!r}, which "
+                f"improves no labels; use multiway='bisection' for n_clusters={self.n_clusters}."
             )
         return self.multiway
 

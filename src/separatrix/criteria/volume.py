@@ -351,10 +351,10 @@ class MaximumVolumeClustering(GraphClustering):
         check_is_fitted(self)
         if self.n_clusters != 2:
             raise ValueError(
-                f"{method} is defined for n_clusters=2, this estimator has {self.n_clusters}."
+                f"{method} is defined for n_clusters=2 only; this estimator has {self.n_clusters}."
             )
         if not isinstance(self._model, GraphModel):
-            raise ValueError(f"{method} needs 2 distinct samples, but X of the fit had 1.")
+            raise ValueError(f"{method} needs 2 distinct samples, but the X of fit had 1.")
         return self._model.rule
 
     def _problem(self, X, sample_weight, links, progress, rng):

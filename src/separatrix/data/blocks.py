@@ -145,7 +145,7 @@ class RowBlocks:
             block = np.ascontiguousarray(block, dtype=self.dtype)
             if block.ndim != 2 or block.shape[1] != self.shape[1]:
                 raise ValueError(
-                    f"X.read() gave a block of shape {block.shape}, but samples have "
+                    f"X.read() returned a block of shape {block.shape}, but samples have "
                     f"{self.shape[1]} features."
                 )
             n_rows += len(block)
@@ -156,8 +156,8 @@ class RowBlocks:
         if n_rows != self.shape[0]:
             more = "more than " if n_rows > self.shape[0] else ""
             raise ValueError(
-                f"X.read() gave {more}{min(n_rows, self.shape[0])} samples, but shape={self.shape}"
-                f" says {self.shape[0]}; it must give all of them, every time."
+                f"X.read() returned {more}{min(n_rows, self.shape[0])} samples, but shape="
+                f"{self.shape} says {self.shape[0]}; it must return all of them, every time."
             )
 
     def __repr__(self) -> str:

@@ -46,13 +46,13 @@ class Checkpoint:
             kept = json.loads((self._folder / TASK).read_text())
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"checkpoint: {self._folder} is there but holds no checkpoint; name a new folder"
+                f"checkpoint: {self._folder} exists but holds no checkpoint; name a new folder"
             ) from error
         task = json.loads(json.dumps(task))
         others = sorted(name for name in {*kept, *task} if kept.get(name) != task.get(name))
         if others:
             raise ValueError(
-                f"checkpoint: {self._folder} is of another task: it differs in "
+                f"checkpoint: {self._folder} belongs to another task: it differs in "
                 f"{', '.join(others)}; delete the folder, or name another"
             )
 
@@ -84,8 +84,8 @@ class Checkpoint:
             found = _Unpickler(file).load()
             if found != name:
                 raise ValueError(
-                    f"checkpoint: {path.name} is of a pass of {found}, where {name} comes next; "
-                    f"delete {self._folder}, which another version has made"
+                    f"checkpoint: {path.name} belongs to a pass of {found}, but {name} is next; "
+                    f"delete {self._folder}, which another version wrote"
                 )
             while file.peek(1):
                 yield _Unpickler(file).load()

@@ -67,7 +67,7 @@ def naming(name):
             raise kind(f"{name} must be numeric: {error}. {REMEDY}") from error
         if re.search(rf"\b{re.escape(name)}\b", str(error)):
             raise
-        raise kind(f"{name} is refused: {error}") from error
+        raise kind(f"{name} cannot be used: {error}") from error
 
 
 def check_length(name, n, other_name, n_other):
@@ -368,7 +368,7 @@ def weights_of(sample_weight, n_samples, of="X", most=LARGEST_WEIGHT["double"]):
         raise ValueError("sample_weight is zero for all samples: pass some positive weights.")
     if not 1 / most <= largest <= most:
         raise ValueError(
-            f"sample_weight has maximum {largest:g}, out of the range from {1 / most:g} to "
+            f"sample_weight has maximum {largest:g}, outside the range from {1 / most:g} to "
             f"{most:g} that can be computed with: divide the weights by their mean."
         )
     return np.where(weights > VANISHING * largest, weights, 0.0)

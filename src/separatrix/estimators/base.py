@@ -334,8 +334,9 @@ class BaseClustering(
         size_bounds(n_samples, self.n_clusters, self.min_size, self.max_size)
         if links is not None:
             raise ValueError(
-                f"min_size={self.min_size} and max_size={self.max_size} do not go with links or "
-                "known labels here; leave one out, or use RegularizedLeastSquaresClustering."
+                f"min_size={self.min_size} and max_size={self.max_size} cannot be combined with "
+                "links or known labels here; leave one out, or use "
+                "RegularizedLeastSquaresClustering."
             )
 
     def _labels_within_sizes(self, model, X):
@@ -367,7 +368,7 @@ class BaseClustering(
         rows = few_distinct_rows(X, sample_weight, self.n_clusters) if links is None else None
         if rows is not None:
             samples = "sample" if len(rows) == 1 else "samples, each of which is a cluster"
-            parted = ", except where `labels_` part equal samples to keep the bounds of sizes"
+            parted = ", except where `labels_` divide equal samples to keep the bounds on sizes"
             warnings.warn(
                 f"Fewer clusters were found than n_clusters={self.n_clusters} asked for: X has "
                 f"{len(rows)} distinct {samples}{parted * self._has_bounds}. Ask for "
@@ -532,8 +533,8 @@ def _nodes(estimator, X, sample_weight, *given):
     parameter = precomputed_parameter(estimator)
     if weight is not None and parameter is not None:
         raise ValueError(
-            f"sample_weight does not go with {parameter}='precomputed': multiply the matrix "
-            "by the weights of both samples, or repeat rows and columns."
+            f"sample_weight cannot be combined with {parameter}='precomputed': multiply the "
+            "matrix by the weights of both samples, or repeat rows and columns."
         )
     links = _links(estimator, X, *given)
     if weight is None or weight.all():
@@ -543,8 +544,8 @@ def _nodes(estimator, X, sample_weight, *given):
         absent = np.flatnonzero((weight == 0) & (links.groups >= 0))
         if len(absent):
             raise ValueError(
-                f"sample {absent[0]} has sample_weight=0, so that it is no node of the graph, but "
-                "must_link, cannot_link or known_labels bind it; leave out its links, or give it "
+                f"sample {absent[0]} has sample_weight=0, so it is not in the graph, but "
+                "must_link, cannot_link or known_labels names it; leave it out there, or give it "
                 "a small weight."
             )
         links = links.restricted(present)
@@ -791,7 +792,7 @@ def similarities_of(estimator, X, sample_weight=None, *, stacklevel=7):
     n_isolated = graph.n_isolated
     if n_isolated:
         warnings.warn(
-            f"{n_isolated} of {X.shape[0]} samples are similar to no other, so their "
+            f"{n_isolated} of {X.shape[0]} samples are not similar to any other, so their "
             "clusters are arbitrary; decrease gamma, increase n_neighbors or use graph='union'.",
             UserWarning,
             stacklevel=stacklevel,

@@ -103,5 +103,5 @@ def check_classes(estimator, classes, codes, weights):
     if len(classes) < 2 or not present.all():
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in y, each with "
-            f"positive weight; got {int(present.sum())} class of {len(classes)}."
+            f"positive weight; got {int(present.sum())} of {len(classes)} classes."
         )

@@ -91,7 +91,7 @@ def calibrated(self: Any, X: Samples) -> Any:
         )
     if self.__sklearn_tags__().input_tags.pairwise or is_lazy(X):
         raise ValueError(
-            "calibrate fits halves of X, which needs a feature matrix in memory, and not "
+            "calibrate fits halves of X, which must be a feature matrix in memory, not "
             "similarities, a kernel matrix, a dask array or blocks; pass some samples in memory."
         )
     scores = in_memory(scores_for(self, X, "calibrate"))

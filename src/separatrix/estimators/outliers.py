@@ -37,8 +37,8 @@ def check_outliers(estimator, X, sample_weight):
         )
     if tags.input_tags.pairwise:
         raise ValueError(
-            f"outliers={outliers!r} needs distances of samples, which a precomputed matrix does "
-            "not tell for new ones; pass the features, or outliers=None."
+            f"outliers={outliers!r} needs distances to new samples, which a precomputed matrix "
+            "does not give; pass the features, or outliers=None."
         )
     n_left, n_clusters = n_left_in(outliers, X.shape[0], sample_weight), estimator.n_clusters or 1
     if n_left < n_clusters:
@@ -255,7 +255,7 @@ def _check_start_left(estimator, start, weight):
     lost = np.flatnonzero(Labelling(labels, estimator.n_clusters, weight).empty)
     if len(lost):
         raise ValueError(
-            f"outliers={estimator.outliers!r} takes all samples of label {lost[0]} in init; ask "
+            f"outliers={estimator.outliers!r} leaves no sample of label {lost[0]} in init; ask "
             "for fewer outliers, or pass another init."
         )
 

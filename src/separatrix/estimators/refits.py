@@ -21,7 +21,7 @@ def check_columns(estimator, X):
     n_columns = getattr(estimator, "_n_columns", X.shape[1])  # older files lack it
     if n_columns != X.shape[1]:
         raise ValueError(
-            f"warm_start=True goes on from a fit to {n_columns} columns, but X has {X.shape[1]}; "
+            f"warm_start=True continues a fit of {n_columns} columns, but X has {X.shape[1]}; "
             "pass the same columns, or set warm_start=False."
         )
 

@@ -278,7 +278,7 @@ def explain(
     labels = _labels(estimator, table.X)
     clusters = np.unique(labels[labels != -1])
     if not len(clusters):
-        raise ValueError(f"{_name(estimator)} puts no row of X into a cluster; pass other rows.")
+        raise ValueError(f"{_name(estimator)} assigns no row of X to a cluster; pass other rows.")
     drawn = np.sort(rng.permutation(len(labels))[:max_samples])
     # 1) what weighs
     boundaries = boundary_weights(estimator, table)

@@ -47,7 +47,7 @@ class Sizes:
         if not (isinstance(shares, str) and shares == "free"):
             if bounded:
                 raise ValueError(
-                    f"min_size={min_size} and max_size={max_size} go with shares='free' only, got "
+                    f"min_size={min_size} and max_size={max_size} need shares='free', got "
                     f"shares={shares!r}; pass one or the other."
                 )
             if isinstance(shares, str):

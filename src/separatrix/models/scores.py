@@ -148,7 +148,7 @@ def margins_of(scores, labels):
     strange = np.setdiff1d(labels, np.arange(n_clusters))
     if strange.size:
         raise ValueError(
-            f"labels has {strange[0]}, but the scores are of clusters 0 to {n_clusters - 1}; "
+            f"labels has {strange[0]}, but the scores are for clusters 0 to {n_clusters - 1}; "
             "leave out samples that belong to none of these."
         )
     return leads(scores)[np.arange(n_samples), labels.astype(np.intp)]

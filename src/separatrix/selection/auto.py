@@ -427,7 +427,7 @@ class AutoClustering(
         if issparse(X):
             raise TypeError(
                 "Sparse data was passed for X, but the candidates of AutoClustering need dense "
-                "samples: put sklearn's TruncatedSVD(50) before it in a pipeline, or take "
+                "samples: put sklearn's TruncatedSVD(50) before it in a pipeline, or use "
                 "CuttingPlaneMarginClustering."
             )
         return check_samples(

@@ -373,7 +373,7 @@ def compare_clusterings(
     if estimators is None:
         if n_clusters is None:
             raise ValueError(
-                "n_clusters=None needs estimators that know it; pass n_clusters or estimators."
+                "n_clusters=None needs estimators that set it; pass n_clusters or estimators."
             )
         candidates = families_of(default_candidates())
     else:

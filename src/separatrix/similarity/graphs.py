@@ -438,7 +438,7 @@ def _check_choices(X, affinity, graph, n_neighbors, gamma, neighbors):
         ("neighbors", neighbors, SEARCHES),
     ):
         if value not in choices:
-            raise ValueError(f"{name}={value!r} is none of {choices}.")
+            raise ValueError(f"{name}={value!r} must be one of {choices}.")
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
     if affinity == "rbf" and not (gamma is not None and 0 < gamma < np.inf):
@@ -708,7 +708,7 @@ def laplacian(W, kind):
         without similarities counts as one, its row and column are zero.
     """
     if kind not in LAPLACIANS:
-        raise ValueError(f"kind={kind!r} is none of {LAPLACIANS}.")
+        raise ValueError(f"kind={kind!r} must be one of {LAPLACIANS}.")
     degree = degrees(W)
     if kind == "unnormalized":
         return _diagonal_less(degree, W, np.ones_like(degree), np.ones_like(degree))

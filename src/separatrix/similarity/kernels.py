@@ -518,8 +518,8 @@ def _of_width(typical, rule, multiple):
     width = float(multiple) * float(typical)
     if not 1e-150 < width < 1e150:
         raise ValueError(
-            f"gamma=({rule!r}, {multiple:g}) makes a width of {width:g}, whose square cannot be "
-            "computed with; take a multiple nearer to 1."
+            f"gamma=({rule!r}, {multiple:g}) gives a width of {width:g}, whose square is out of "
+            "range; use a multiple nearer to 1."
         )
     return 1.0 / width**2
 

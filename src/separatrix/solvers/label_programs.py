@@ -548,7 +548,7 @@ def factor_of(G):
         with suppress(LinAlgError):
             return cholesky(G + ridge * np.trace(G) * np.eye(len(G)), lower=True)
     raise ValueError(
-        "kernel is not positive semidefinite on X, not even up to rounding; use another."
+        "kernel is not positive semidefinite on X, not even up to rounding; use another kernel."
     )
 
 

@@ -168,7 +168,9 @@ class CategoryFeatures:
         places = np.array([*(place.get(level, -1) for level in column.levels), -1])
         codes, missing = places[column.values], column.missing
         known = quoted(self.levels)
-        refuse(column, (codes < 0) & ~missing, f"is none of its categories: {known}", "correct it")
+        refuse(
+            column, (codes < 0) & ~missing, f"is not one of its categories: {known}", "correct it"
+        )
         if self.missing_is_level:
             codes = np.where(missing, len(self.levels) - 1, codes)
         elif self.impute == "most-frequent":

@@ -33,8 +33,7 @@ def _check(columns, wishes):
     for parameter in ("categorical", "drop", "keep"):
         if unknown := [one for one in getattr(wishes, parameter) if one not in columns]:
             raise ValueError(
-                f"{parameter} names {quoted(unknown)}, which are none of the columns: "
-                f"{quoted(columns)}."
+                f"{parameter} names {quoted(unknown)}, not among the columns: {quoted(columns)}."
             )
 
 
