@@ -105,7 +105,7 @@ def test_one_cluster_has_all_samples_or_is_refused(estimator):
 
 
 def test_bounds_do_not_go_with_shares():
-    with pytest.raises(ValueError, match="shares='free' only"):
+    with pytest.raises(ValueError, match="need shares='free'"):
         RegularizedLeastSquaresClustering(3, min_size=5, shares="equal").fit(cloud())
 
 

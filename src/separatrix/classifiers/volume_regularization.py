@@ -33,28 +33,28 @@ __all__ = ["ApproximateVolumeRegularization"]
 class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     r"""Classifier that spreads known labels over a similarity graph of all samples.
 
-    Few labels and many samples without: every sample gets a response, near the labels where they
-    are known and smooth between similar samples. For labels y of m samples, and zero for the
-    others, it solves [1]_
+    It is for few labels among many samples. Every sample gets a response, which is close to its
+    label where that is known, and similar for similar samples. For labels y of m samples, and zero
+    for the others, it solves [1]_
 
     .. math:: \min_h \; -\tfrac{1}{m} h^\top y + \gamma h^\top Q h
               \quad \text{s.t.} \quad \|h\|_2 = t
 
-    by the same secular equation that `MaximumVolumeClustering` solves for the signs it guesses.
-    With more than two classes, each is told from the rest, and the largest response wins.
+    by the secular equation that `MaximumVolumeClustering` solves for signs that it guesses. With
+    more than two classes, each is separated from the rest, and the largest response decides.
 
     Parameters
     ----------
     matrix : str, default="normalized"
         The paper's Q, made of the similarities W: the normalised Laplacian plus I/n; the plain
-        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples
-        elsewhere; nI - W; or X itself, any symmetric matrix.
+        Laplacian plus a little I; W + I/n, which suits hard labels but otherwise separates similar
+        samples; nI - W; or X itself, any symmetric matrix.
     affinity : {"local", "rbf", "cosine", "precomputed"}, default="local"
         Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
         neighbour as the width at each sample; "rbf" is Gaussian of one width. "cosine" is the
         cosine, and "precomputed" takes X itself, a dense or sparse matrix of similarities.
     graph : {"union", "mutual", "full"}, default="union"
-        Which samples are compared: those of which one is among the other's nearest neighbours
+        Which samples are connected: those of which one is among the other's nearest neighbours
         ("union"), those where this holds both ways ("mutual"), or all ("full"), in a dense matrix.
     n_neighbors : int, default=10
         Number of neighbours.
@@ -73,8 +73,8 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     radius : float, default=1.0
         Length of the responses, the paper's t. Only its product with `reg` matters for classes.
     unlabeled : int, str or None, default=None
-        Value in y that marks samples whose class is not known, such as -1. None takes all labels
-        for known.
+        Value in y that marks samples whose class is not known, such as -1. None treats all labels
+        as known.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
 

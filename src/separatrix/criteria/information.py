@@ -50,11 +50,11 @@ LEAST_GAIN = 1e-3
 class InformationMaximizationClustering(MeansClustering):
     r"""Clusters that a softmax classifier assigns with confidence, and that lie far apart.
 
-    The classifier gives each sample a probability of each cluster. It is trained without labels:
-    so that the clusters tell as much of the samples as possible, less a penalty of its weights.
-    The mutual information of samples and clusters is large if the classifier is sure of every
-    sample and the clusters are even in size [1]_. As a mean divergence between clusters it has
-    kin in which the distance of samples has a part [2]_.
+    The classifier gives each sample a probability of each cluster. It is trained without labels,
+    to maximise the mutual information of samples and clusters minus a penalty on its weights. This
+    information is large if the classifier is confident about every sample and the clusters have
+    similar sizes [1]_. It is a mean divergence between clusters; related objectives use distances
+    between the samples of clusters instead [2]_.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class InformationMaximizationClustering(MeansClustering):
     reg : float or "auto", default="auto"
         Weight of the regularisation. It weighs the squared norm of the classifier's weights, in
         units of the variance of a feature. Larger values give softer probabilities, and beyond
-        some value fewer clusters. "auto" is 0.02. For more than 10 clusters, which take larger
-        weights, it is less if the classifier of the starting clusters would lose more than a tenth
-        of the largest information to it.
+        some value fewer clusters. "auto" is 0.02. For more than 10 clusters, which need larger
+        weights, it is smaller if it would cost the classifier of the starting clusters more than a
+        tenth of the largest possible information.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -81,46 +81,48 @@ class InformationMaximizationClustering(MeansClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Where the labels start. "k-means" on the features, "random" for the nearest of random
         samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -141,8 +143,9 @@ class InformationMaximizationClustering(MeansClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -156,20 +159,21 @@ class InformationMaximizationClustering(MeansClustering):
     Notes
     -----
     An update is twenty steps of L-BFGS. The start is the classifier whose weights point to the
-    means of the starting clusters, as sure of them as is best for the objective.
+    means of the starting clusters, with the confidence that is best for the objective.
 
-    Other kernels than the linear one work through at most `n_components` features, in whose space
-    all distances and norms are measured. The variance of a feature is averaged over the variance,
-    so that constant features do not count; for other kernels it is that of a principal direction.
+    Kernels other than the linear one use at most `n_components` features, in whose space all
+    distances and norms are measured. The variance of a feature is an average in which each feature
+    counts by its own variance, so that constant features do not count; for other kernels it is an
+    average over principal directions.
 
-    Wasserstein distances are exact for up to 300 samples. Of more, 300 are drawn, and in these
-    distances each sample lies where the nearest of the drawn ones lies. The objective itself is
-    computed on at most 20,000 samples, or a fiftieth of all if that is more, drawn at random; for
-    more than 20 clusters on 2,000, or on 20 for each cluster, until an update improves it by less
-    than a thousandth.
+    Wasserstein distances are exact for up to 300 samples. From more, 300 are drawn, and each
+    sample takes the place of the nearest of these. The objective itself is computed on at most
+    20,000 samples, or a fiftieth of all if that is more, drawn at random; for more than 20
+    clusters on 2,000, or on 20 for each cluster, until an update improves it by less than a
+    thousandth.
 
-    For two clusters both comparisons are the same, except for "information". There "one-vs-one"
-    grows with the largest score of any sample and asks for a larger `reg`.
+    For two clusters both comparisons are the same, except for "information": there "one-vs-one"
+    grows with the largest score of any sample and needs a larger `reg`.
 
     References
     ----------

@@ -92,23 +92,25 @@ class MaximumMarginClustering(BoundaryClustering):
     Labels and boundary are improved in turn [1]_: fit a machine to the labels, then shift its
     threshold to where the loss is least among all cuts that keep the clusters in balance, and
     relabel. The Laplacian and the square loss penalise samples beyond the margin too, so labels
-    stay easy to change; the hinge loss of the ordinary machine hardly leaves its start.
+    stay easy to change; with the hinge loss of the ordinary machine, labels hardly change from the
+    start.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     loss : {"laplacian", "square", "hinge"}, default="laplacian"
-        Loss of the machine: support vector regression on the labels, which resists outliers, the
-        least-squares machine, which is fastest, or the ordinary support vector machine.
+        Loss of the machine. "laplacian" is support vector regression on the labels, which resists
+        outliers; "square" is the least-squares machine, which is fastest; "hinge" is the ordinary
+        support vector machine.
     C : float, default=100.0
         Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
     epsilon : float, default=0.05
         Errors up to this cost nothing in the Laplacian loss.
     balance : float, default=0.1
         Largest difference in size of two clusters as a share of all samples: each of k clusters
-        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
-        split in two again and again, this holds for each split.
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
+        splits in two, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -116,27 +118,27 @@ class MaximumMarginClustering(BoundaryClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     low_rank : {"auto", "none", "cholesky", "nystroem"}, default="auto"
-        Features that stand for the kernel: none, so that the whole kernel matrix is used; the
-        columns of an incomplete Cholesky decomposition with pivoting; or random columns. "auto"
-        takes the Cholesky features where a tenth as many as samples are enough, and the whole
-        matrix otherwise; beyond 5,000 samples it finds labels on some of them first. For the
+        Features that approximate the kernel. "none" uses the whole kernel matrix, "cholesky" the
+        columns of an incomplete Cholesky decomposition with pivoting, "nystroem" random columns.
+        "auto" takes the Cholesky features where a tenth as many as samples are enough, and the
+        whole matrix otherwise; beyond 5,000 samples it finds labels on some of them first. For the
         linear kernel the features are those of X itself, unless X has more than 2,048 and more
         than samples.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     multiway : {"auto", "one-vs-rest", "bisection"}, default="auto"
-        How more than two clusters are told apart. By one boundary around each cluster
+        How more than two clusters are separated. By one boundary around each cluster
         ("one-vs-rest"), or repeated splits in two of the most scattered cluster ("bisection").
         "auto" is one-vs-rest.
     C_path : int, default=5
-        Number of values of C, up to `C` from a ten-thousandth of it, that the labels pass through
-        one after the other. 1 starts at `C` itself, as the paper does.
+        Number of values of C, from a ten-thousandth of `C` up to `C`, for which the labels are
+        improved one after the other. 1 starts at `C` itself, as the paper does.
     init : {"auto", "k-means", "spectral", "random"} or array-like of shape (n_samples,), \
             default="auto"
         Where the labels start. "k-means" on the features; "spectral", the normalised cut of the
@@ -145,30 +147,31 @@ class MaximumMarginClustering(BoundaryClustering):
         half of its objective on at most 400 samples. With links, or more than two clusters at a
         time, it is k-means.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links bind.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
@@ -190,8 +193,9 @@ class MaximumMarginClustering(BoundaryClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -203,15 +207,15 @@ class MaximumMarginClustering(BoundaryClustering):
 
     Notes
     -----
-    With the hinge loss and without balance the updates are the concave-convex procedure on
-    minimising the norm plus C times the losses max(0, 1 - abs(f)), so the objective falls at each
-    of them. With the balance that is no longer certain: the threshold that keeps it is not the
-    machine's own. A labelling that comes back ends the loop, and the best one met is returned.
+    With the hinge loss and without balance the updates are the concave-convex procedure for the
+    norm plus C times the losses max(0, 1 - abs(f)), so each lowers the objective. With the balance
+    there is no such guarantee, because the threshold that keeps it is not the machine's own. The
+    loop ends when a labelling recurs, and the best labelling is returned.
 
-    The paper's l is `balance` times the number of samples. Besides `tol`, five updates in a row
-    that improve the objective by no more than this share of it end the loop.
+    The paper's l is `balance` times the number of samples. The loop also ends after five updates
+    in a row that improve the objective by no more than `tol` times its value.
 
-    For more than 5,000 samples and other kernels than the linear one, `low_rank="auto"` finds
+    With more than 5,000 samples and a kernel other than the linear one, `low_rank="auto"` finds
     labels on a random sample: 700 of them, or 100 for each cluster. Least-squares machines on
     `n_components` features extend these labels, first to some thousand samples and then to all,
     and their offsets keep all samples in balance. `history_` then belongs to the sample, and
@@ -220,7 +224,7 @@ class MaximumMarginClustering(BoundaryClustering):
     once, however few samples there are; `history_` then belongs to these machines.
 
     Otherwise, for more than 20,000 samples the start is found, and improved, on a random sample of
-    them, unless the whole kernel matrix is used. The first start by k-means is deterministic,
+    them, unless the whole kernel matrix is used. The first start by k-means is deterministic;
     further ones are the best of ten k-means++ runs each.
 
     References

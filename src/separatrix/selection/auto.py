@@ -106,98 +106,101 @@ class AutoClustering(
 ):
     """Consensus of clusterers of different kinds, weighted by how good each is predicted to be.
 
-    Many cheap candidates cluster the samples, sharing neighbours, graphs and trees. How good each
-    result is, is predicted without labels, by trees that were grown on synthetic data; the better,
-    the more its vote counts. What the votes hold together becomes a cluster. No rule finds the
-    right clusters of all data: `structure_` says whether there are any, and `agreement_` how far
-    to trust these.
+    Many cheap candidates cluster the samples, sharing neighbours, graphs and trees. Trees grown on
+    synthetic data predict, without labels, how good each result is; the better it is, the more its
+    vote counts. Samples that the votes keep together become a cluster. No rule finds the right
+    clusters in all data: `structure_` says whether there are any, and `agreement_` how far to
+    trust these.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`. It may
-        choose a single cluster: no clusters were found.
+        Number of clusters. None chooses a number, which is a guess: see `plausible_n_clusters_`.
+        The choice of one cluster means that no clusters were found.
     tier : {"fast", "thorough"}, default="fast"
-        Candidates on up to 3,000 samples, in about a second for 1,000; or some more of them on
-        up to 10,000.
+        "fast" runs candidates on up to 3,000 samples, in about a second for 1,000; "thorough" runs
+        some more of them on up to 10,000.
     max_samples : int or None, default=None
-        Most samples that the search sees. Of more, it sees a random sample of this size, and what
-        it finds labels the others. These get the labels of `boundary_`. None is 3,000 for the
-        fast tier and 10,000 for the thorough one.
+        Largest number of samples that the search uses. From more, it draws a random sample of this
+        size, and the result labels the others. These get the labels of `boundary_`. None is 3,000
+        for the fast tier and 10,000 for the thorough one.
     max_clusters : int, default=10
         Most clusters that `n_clusters=None` chooses.
     n_jobs : int, default=None
         Number of jobs that run at the same time, as in joblib. Each is a candidate.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, the largest cluster first. That is the largest among the samples
-        that the candidates saw. `predict` of the training data.
+        that the candidates used. The same as `predict` of the training data.
     structure_ : Structure
-        The samples beside tables like them without clusters: what to look at first. Its `p_value`
-        is the share of such tables in which as much is found, `words` says whether there are
-        clusters. With `n_clusters=None` there is one cluster where it finds none.
+        Comparison of the samples with similar tables that have no clusters: look at it first. Its
+        `p_value` is the share of such tables in which as much structure is found; `words` says
+        whether there are clusters. With `n_clusters=None` there is one cluster where it finds
+        none.
     agreement_ : float
-        Mean adjusted Rand index of the clusters with those of the candidates that voted, by their
-        votes. It is a sign of structure that methods reproduce, no proof that it is the one you
-        look for; nan for one cluster.
+        Mean adjusted Rand index of the clusters with those of the candidates that voted, weighted
+        by their votes. High agreement is a sign of structure that several methods find, not a
+        proof that it is what you look for; nan for one cluster.
     spacing_ : float
-        Least distance between clusters in units of the longest step from sample to sample within
-        the tighter of the two. Above one the clusters lie apart, and few methods may find them. On
-        few samples, or along a line, chance makes gaps of up to two or three. It is infinite where
-        the samples of a cluster are equal.
+        Smallest distance between clusters in units of the longest step from sample to sample
+        within the tighter of the two. Above one, gaps separate the clusters, even if few methods
+        find them. In few samples, or along a line, gaps of up to two or three arise by chance. It
+        is infinite where the samples of a cluster are equal.
     agreement_words_ : str
         How far to trust the clusters: structure, agreement and spacing in words, and how many
         candidates voted.
     confidence_ : ndarray of shape (n_samples,)
-        Share of the families' votes that each sample's cluster got. A vote share, no probability.
-        Samples that the candidates did not see have the share of those that `boundary_` is as
-        sure of.
+        Share of the families' votes for each sample's cluster: a share of votes, not a
+        probability. Samples that the candidates did not use get the share of those that
+        `boundary_` assigns with the same confidence.
     boundary_ : Extension
-        Labels, scores and probabilities of any sample: the rule (nearest neighbours, a kernel,
-        Gaussians of one covariance or of several) that predicts held-back labels of the consensus
-        best, with the share that each rule predicted. The samples that candidates saw keep their
-        labels.
+        Labels, scores and probabilities of any sample, by the rule (nearest neighbours, a kernel,
+        Gaussians with one covariance or with several) that best predicts held-back labels of the
+        consensus. It also holds the share that each rule predicted. The samples that the
+        candidates used keep their labels.
     candidates_ : Comparison
-        The candidates on the samples that they saw.
+        The candidates on the samples that they used.
     best_candidate_ : str
-        Name of the candidate of the most votes.
+        Name of the candidate with the most votes.
     best_candidate_labels_ : ndarray of shape (n_seen,)
-        Its labels of the samples that the search saw, often as good as the consensus.
+        Its labels of the samples that the search used, often as good as the consensus.
     n_clusters_ : int
         Number of clusters.
     selection_curve_ : dict of int to float
         Evidence for each number of clusters, for `n_clusters=None`; empty where there is no sign
-        of several.
+        of more than one.
     plausible_n_clusters_ : list of int
-        Numbers of clusters that are hard to tell from the best, the best first. One is among them
-        where structure is in doubt.
+        Numbers of clusters with nearly as much evidence as the best, the best first. One is among
+        them where structure is in doubt.
     n_clusters_words_ : str
         How sure the choice is, in words.
     sample_indices_ : ndarray of shape (n_seen,)
-        Indices of the samples that the search saw.
+        Indices of the samples that the search used.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

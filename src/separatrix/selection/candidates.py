@@ -229,7 +229,7 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """Name of the candidate of the most votes."""
+        """Name of the candidate with the most votes."""
         return self.names[self.best_index]
 
     @property

@@ -597,7 +597,7 @@ def constant_to_kernel():
 
 
 def scatter_in_kernel(K):
-    """Summed squared distances of samples from their mean, in the space of a kernel matrix."""
+    """Sum of the squared distances of samples from their mean, in the space of a kernel matrix."""
     return float(np.trace(K) - K.sum() / len(K))
 
 

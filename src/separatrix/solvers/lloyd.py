@@ -68,7 +68,7 @@ class KMeansProblem(SampledProblem):
         return Boundaries.nearest(self.centers(partition)).shifted(self.shift + self.total.mean)
 
     def objective(self, partition):
-        """Summed squared distances of samples from the means of their clusters."""
+        """Sum of the squared distances of samples from the means of their clusters."""
         scatter = self.total.weight * self.total.variance.sum()
         between = partition.weights @ np.square(self.centers(partition)).sum(axis=1)
         return max(0.0, float(scatter - between))

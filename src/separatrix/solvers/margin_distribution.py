@@ -485,7 +485,7 @@ def fit_margin_distribution(
         Weight of the mean loss, the paper's lambda: C times m. The larger, the weaker the
         regularisation.
     nu : float, default=0.5
-        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
+        Weight of the excess of margins relative to their shortfall; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone in which margins cost nothing; 0 <= theta < 1.
     sample_weight : ndarray of shape (n_samples,), default=None
@@ -530,7 +530,7 @@ def fit_margin_distribution_linear(
         Weight of the mean loss, the paper's lambda: C times m. The larger, the weaker the
         regularisation.
     nu : float, default=0.5
-        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
+        Weight of the excess of margins relative to their shortfall; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone in which margins cost nothing; 0 <= theta < 1.
     sample_weight : ndarray of shape (n_samples,), default=None
