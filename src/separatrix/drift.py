@@ -156,11 +156,11 @@ def assignment_drift(
     level: float = LEVEL,
     random_state: RandomState = None,
 ) -> Drift:
-    """Compare how new rows fall into clusters with how those of the fit did.
+    """Test whether new rows fall into clusters as the rows of the fit did.
 
     Shares of clusters are compared by the chi-square test of homogeneity [1]_, and margins by the
-    two-sample test of Kolmogorov and Smirnov. A change that moves rows along the boundaries,
-    within their clusters, is not noticed.
+    two-sample Kolmogorov-Smirnov test. The tests do not detect a change that moves rows along the
+    boundaries, within their clusters.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def assignment_drift(
     Returns
     -------
     drift : Drift
-        It prints as a table; `has_changed` and `words` tell the finding.
+        It prints as a table; `has_changed` and `words` give the result.
 
     References
     ----------

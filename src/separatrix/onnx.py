@@ -25,7 +25,7 @@ def register_onnx_converters() -> None:
 
     See Also
     --------
-    skops_trusted_types : What has to be trusted to load a model in Python.
+    skops_trusted_types : Types to trust when a model is loaded in Python.
     """
     try:
         from skl2onnx import update_registered_converter

@@ -156,22 +156,22 @@ class Profile:
 
 
 def profile(X: Any, labels: ArrayLike, feature_names: Any = None) -> Profile:
-    r"""Tell what is typical of each cluster: its size, and the columns that differ most.
+    r"""Describe what is typical of each cluster: its size, and the columns that differ most.
 
-    A column differs by the mean of the cluster less that of the rest, in standard deviations of
-    the whole column,
+    The difference of a column is the mean of the cluster minus that of the rest, in standard
+    deviations of the whole column,
 
     .. math:: \frac{\bar x_k - \bar x_{-k}}{s}
 
-    A category counts by the ones and zeros of its rows, so that the difference is one of shares
-    and compares with that of numbers. Differences below 0.2 are not told.
+    A category is compared by its share of the rows, so that its difference is comparable with that
+    of a number. Differences below 0.2 are left out.
 
     Parameters
     ----------
     X : data frame or array-like of shape (n_samples, n_columns)
-        Table, in the units that readers know: a data frame of pandas, polars or pyarrow, or an
-        array. Texts and truth values are categories. Missing numbers and dates are left out of
-        the means; a missing category is a category.
+        Table in familiar units: a data frame of pandas, polars or pyarrow, or an array. Texts and
+        truth values are categories. Missing numbers and dates are left out of the means; a missing
+        category is a category.
     labels : array-like of shape (n_samples,)
         The cluster of each row; the number -1 for rows of no cluster.
     feature_names : list of str, default=None

@@ -234,9 +234,9 @@ class TreeCutClustering(BaseClustering):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1: by how much that is nearer.
-            Otherwise a column per cluster, minus infinity for one without samples; the largest
-            wins. All zero for one cluster.
+            For two clusters one value, by how much cluster 1 is nearer. Otherwise a column per
+            cluster, minus infinity for one without samples; the largest decides. All zero for one
+            cluster.
         """
         check_is_fitted(self)
         return self._model.scores(self._validate_X(X, reset=False))

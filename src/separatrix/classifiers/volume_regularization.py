@@ -248,20 +248,20 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
 
-        A sample that equals one of `fit` has its response, any other the one that the known
-        responses, held fixed, make optimal.
+        A sample that equals one of `fit` has the response of that one. Any other gets the response
+        that is optimal while those of `fit` are held fixed.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities or Q are precomputed, those of the new samples, one a row,
-            to the samples of `fit`.
+            Samples; where similarities or Q are precomputed, those of the new samples to the
+            samples of `fit`, one row per new sample.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes one value, positive for the second. Otherwise a column per class; the
-            largest wins.
+            largest decides.
         """
         check_is_fitted(self)
         return self._model.scores(check_graph_samples(self, X, reset=False))

@@ -291,11 +291,11 @@ class MaximumVolumeClustering(GraphClustering):
         return self.solver == "sphere" and not is_split
 
     def stability(self) -> Stability:
-        """Whether the graph leaves the partition into two clusters undecided.
+        """Whether the graph leaves the partition into two clusters ambiguous.
 
-        Section 5 of the paper: samples without a similar one, equal eigenvalues, SI-symmetry up to
-        12 samples and, up to 60, mirror symmetries of the graph under which another partition is
-        just as good.
+        It checks Section 5 of the paper: samples that are not similar to any other, equal
+        eigenvalues, SI-symmetry up to 12 samples and, up to 60, mirror symmetries of the graph
+        under which another partition is just as good.
 
         Returns
         -------
@@ -315,17 +315,18 @@ class MaximumVolumeClustering(GraphClustering):
         y_known : array-like of shape (n_known,)
             Labels of two classes.
         known : array-like of shape (n_known,)
-            Indices of samples, chosen uniformly at random, that they belong to.
+            Indices of the samples that they belong to, chosen uniformly at random.
         delta : float, default=0.05
             Probability with which the bound may fail.
         margin : float, default=1.0
-            Size of a response that counts as fully confident. The paper has one, which says
-            nothing for responses of length one; ``1 / sqrt(n_samples)`` is their typical size.
+            Size of a response that counts as fully confident. The paper's value, one, gives a
+            useless bound for responses of length one; ``1 / sqrt(n_samples)`` is their typical
+            size.
 
         Returns
         -------
         bound : separatrix.stability.ErrorBound
-            All terms, their sum, and whether it says anything.
+            All terms, their sum, and whether the bound is of any use.
         """
         model = self._two_sided("error_bound")
         Q, eigenvalues = model.form.expanded(self._model.graph.place).Q, None

@@ -633,7 +633,7 @@ class BoundaryClustering(BaseClustering):
 
         With a boundary around each cluster, a score is the value of that boundary,
         ``X @ coef_.T + intercept_`` for the linear kernel. Otherwise it is the sample's smallest
-        margin to the boundaries that tell the cluster from others.
+        margin to the boundaries between the cluster and others.
 
         Parameters
         ----------
@@ -644,7 +644,7 @@ class BoundaryClustering(BaseClustering):
         -------
         scores : array of shape (n_samples,) or (n_samples, n_clusters)
             For two clusters one value, positive for cluster 1. Otherwise a column per cluster,
-            minus infinity for one that was never split off; the largest wins. All zero for one
+            minus infinity for one that was never split off; the largest decides. All zero for one
             cluster. Lazy for a dask array.
         """
         return self._scores(X, "decision_function")
@@ -697,8 +697,8 @@ class GraphClustering(BaseClustering):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities are precomputed, those of the new samples, one a row, to
-            the training samples.
+            Samples; where similarities are precomputed, those of the new samples to the training
+            samples, one row per new sample.
 
         Returns
         -------
@@ -712,21 +712,21 @@ class GraphClustering(BaseClustering):
     def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
 
-        A sample that equals one of the training data has its response. The response of any other
-        follows from its similarities to the training samples. A sample that is similar to none
-        takes the response of the nearest.
+        A sample that equals a training sample has the response of that sample. The response of any
+        other follows from its similarities to the training samples. A sample that is not similar
+        to any takes the response of the nearest.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities are precomputed, those of the new samples, one a row, to
-            the training samples.
+            Samples; where similarities are precomputed, those of the new samples to the training
+            samples, one row per new sample.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
             For two clusters one value, positive for cluster 1. Otherwise a column per cluster,
-            minus infinity for one that was never split off; the largest wins. All zero for one
+            minus infinity for one that was never split off; the largest decides. All zero for one
             cluster.
         """
         check_is_fitted(self)

@@ -23,10 +23,10 @@ def align_labels(reference: ArrayLike, labels: ArrayLike) -> Array:
     Parameters
     ----------
     reference : array-like of int of shape (n_samples,)
-        Numbers of clusters to keep to, from 0; -1 for samples of no cluster. For a model that was
-        fitted again on other samples, what the earlier model predicts for these.
+        Numbers of clusters to keep, from 0; -1 for samples of no cluster. For a model that was
+        fitted again to other samples, the predictions of the earlier model for these.
     labels : array-like of shape (n_samples,)
-        Clusters of the same samples, by any names; -1 for samples of no cluster.
+        Clusters of the same samples, under any names; -1 for samples of no cluster.
 
     Returns
     -------

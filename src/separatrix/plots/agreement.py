@@ -36,7 +36,7 @@ class AgreementDisplay:
     texts_ : list of Text
         The values in its cells, row by row; invisible where cells are too small to read them.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------

@@ -26,12 +26,12 @@ class ClusterSizesDisplay:
     """One block per cluster: its height is the size, its profile the confidence of its samples.
 
     Samples are sorted by confidence within their cluster, as in a silhouette plot. A block whose
-    lower end is thin has many samples that could as well be elsewhere.
+    lower end is thin has many samples that could belong elsewhere.
 
     Parameters
     ----------
     confidence : array-like of shape (n_samples,) or None
-        How surely each sample belongs to its cluster; None draws sizes alone.
+        How certainly each sample belongs to its cluster; None draws sizes alone.
     labels : array-like of shape (n_samples,)
         Clusters of the samples.
     confidence_name : str, default="confidence"
@@ -42,7 +42,7 @@ class ClusterSizesDisplay:
     blocks_ : list of PolyCollection
         The block of each cluster.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class ClusterSizesDisplay:
         labels : array-like of shape (n_samples,)
             Clusters of the samples.
         confidence : array-like of shape (n_samples,), default=None
-            How surely each sample belongs to its cluster; None draws sizes alone.
+            How certainly each sample belongs to its cluster; None draws sizes alone.
         confidence_name : str, default="confidence"
             What the confidence is.
         ax : Axes, default=None

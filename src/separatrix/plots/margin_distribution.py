@@ -39,7 +39,7 @@ class MarginDistributionDisplay:
     means_ : list of Line2D
         The mean margin of each cluster.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     References
     ----------
@@ -83,8 +83,8 @@ class MarginDistributionDisplay:
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             Samples; the kernel matrix where that is precomputed.
         labels : array-like of shape (n_samples,), default=None
-            Clusters that samples are taken to belong to; None takes those of the scores, whose
-            margins are never negative.
+            Clusters of the samples; None takes those of the scores, whose margins are never
+            negative.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -117,7 +117,7 @@ class MarginDistributionDisplay:
             Values of a decision function: for two clusters one value, positive for cluster 1, and
             otherwise a column per cluster.
         labels : array-like of shape (n_samples,), default=None
-            Clusters that samples are taken to belong to; None takes those of the scores.
+            Clusters of the samples; None takes those of the scores.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict

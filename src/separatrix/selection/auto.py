@@ -89,11 +89,11 @@ FIT_TEXTS = {
     "X": """X : array-like of shape (n_samples, n_features)
     Samples.""",
     "sample_weight": """sample_weight : float or array-like of shape (n_samples,), default=None
-    Nonnegative weights, which the candidates that take weights see. Samples of weight
-    zero are seen by none.""",
+    Nonnegative weights, for the candidates that take weights. No candidate uses samples of weight
+    zero.""",
     "known_labels": """known_labels : array-like of int of shape (n_samples,), default=None
-    Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-    Candidates that can learn from them do, and those that agree with them have more votes.""",
+    Known clusters of samples, -1 where unknown; clusters keep these numbers.
+    Candidates learn from them if they can, and those that agree with them have more votes.""",
 }
 
 

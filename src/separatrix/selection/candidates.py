@@ -334,24 +334,24 @@ def compare_clusterings(
     random_state: RandomState = None,
     on_candidate: Callable[..., Any] | None = None,
 ) -> Comparison:
-    """Run clusterers on the same samples and score what they find, without labels.
+    """Run clusterers on the same samples and score their results, without known labels.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples.
     estimators : list of clusterers or dict of str to clusterer, default=None
-        Candidates; clones of them are fitted. Those of one class are a family, and pipelines
-        belong to that of their last step. By default those of `AutoClustering`.
+        Candidates; clones of them are fitted. Those of one class form a family, and a pipeline
+        belongs to the family of its last step. By default the candidates of `AutoClustering`.
     n_clusters : int or None, default=None
-        Number of clusters that each is asked for; None leaves it to the estimators. The default
-        candidates need one.
+        Number of clusters for each candidate; None leaves it to the estimators. The default
+        candidates need a number.
     n_jobs : int, default=None
-        Candidates that run at the same time, as in joblib.
+        Number of candidates that run at the same time, as in joblib.
     random_state : int, RandomState instance or None, default=None
         Seeds the candidates that have no seed, and halves the samples for a score.
     on_candidate : callable, default=None
-        Called after each candidate with its name, the number done and the number of all.
+        Called after each candidate with its name, the number done and the total.
 
     Returns
     -------

@@ -85,7 +85,7 @@ class TableError(ValueError):
         super().__init__(f"{place}{self.told(_as_argument)}")
 
     def told(self, passing: Callable[[str, str], str]) -> str:
-        """Say the reason and the remedy.
+        """State the reason and the remedy.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class TableError(ValueError):
 
 
 class ColumnError(TableError):
-    """Columns of no use, the first of which `column` names."""
+    """Columns that cannot be used; `column` is the name of the first."""
 
 
 class CellError(TableError):

@@ -25,7 +25,7 @@ TOLD_APART = 0.25  # share of the variance of a column that clusters explain if 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a reader should know of a column.
+    """Something that a reader should know about a column.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Finding:
     text : str
         What was found, as the rest of a sentence about the column.
     left_out : bool
-        Whether no features are made of the column.
+        Whether the column is left out of the features.
     n_missing : int
-        Values that the column lacks.
+        Number of missing values.
     """
 
     column: str
@@ -131,7 +131,7 @@ def _tell_the_same(one, other):
 
 
 def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Finding]:
-    """Say where one column by itself makes the clusters.
+    """Find columns that determine the clusters by themselves.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Findi
     Returns
     -------
     findings : list of Finding
-        Of kind "equal" for a column of few values that tells the cluster of nearly every row; of
-        kind "dominant" for the one that has more than half of what the clusters explain, where
-        there are at least three.
+        Of kind "equal" for a column of few values that determines the cluster of nearly every row;
+        of kind "dominant" for a column with more than half of the variance that the clusters
+        explain, where there are at least three columns.
     """
     from sklearn.metrics import adjusted_rand_score
 
