@@ -1,6 +1,7 @@
 """Handwritten digits, two at a time and all ten, by the methods here and by scikit-learn's.
 
-Every method gets the 64 raw pixel values and no labels; labels only score the result."""
+Every method gets the 64 raw pixel values and no labels; labels only score the result.
+"""
 
 import time
 import warnings
