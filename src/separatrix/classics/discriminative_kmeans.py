@@ -1,4 +1,4 @@
-"""Discriminative k-means: clusters that a linear discriminant tells apart best."""
+"""Discriminative k-means: clusters that a linear discriminant separates best."""
 
 from separatrix.estimators.means import MeansClustering, features_for_means
 from separatrix.estimators.parameters import (
@@ -15,7 +15,7 @@ __all__ = ["DiscriminativeKMeans"]
 
 
 class DiscriminativeKMeans(MeansClustering):
-    r"""Clusters that linear discriminant analysis tells apart best.
+    r"""Clusters that linear discriminant analysis separates best.
 
     Clusters and the subspace of linear discriminant analysis are sought together. For every
     labelling the best subspace is known in closed form, and what is left is kernel k-means with

@@ -191,8 +191,8 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
     covariance within clusters, :math:`\Sigma - B`, in the place of :math:`\Sigma`; the best
     subspace for given labels is the same. But coordinates in which T is the identity do not depend
     on the labels, so that in them k-means raises the same objective as the discriminants do. With
-    the paper's own it is certain to rise only for two clusters, where both are monotone functions
-    of each other.
+    the paper's objective this is guaranteed only for two clusters, where the two objectives are
+    monotone functions of each other.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
 
 
 def discriminants(problem, partition):
-    """Directions W of the features that tell the clusters apart best, with W'TW = I.
+    """Directions W of the features that separate the clusters best, with W'TW = I.
 
     In coordinates in which T is the identity they span the means of the clusters.
     """

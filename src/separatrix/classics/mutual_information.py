@@ -1,4 +1,4 @@
-"""Squared-loss mutual information clustering: clusters that tell most of the samples."""
+"""Squared-loss mutual information clustering: clusters most informative of samples."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -65,9 +65,9 @@ LEAST_LINK = 1e-14
 
 # --- the estimator ------------------------------------------------------------------------------
 
-# Share of the agreement with known labels that vectors of clusters without any count.
+# Weight, as a share of the agreement with known labels, of vectors of clusters without any.
 SLIGHT = 1e-6
-# Copies of samples that stand for their weights where similarities are chosen.
+# Number of copies of samples that represent their weights where similarities are chosen.
 MOST_COPIES = 1_000_000
 
 
@@ -347,7 +347,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
 @dataclass(frozen=True, kw_only=True)
 class InformationProblem:
-    """Samples, the similarities chosen for them, and what they lead to.
+    """Samples, the similarities chosen for them, and the resulting clusters.
 
     Attributes
     ----------
@@ -446,7 +446,7 @@ def solve_information(problem, n_clusters, *, normalize):
     responses = (vectors @ turn) / roots[:, None]
     positive = np.where(responses > ROUNDING * responses.max(axis=0), responses, 0.0)
     sums = counts @ positive
-    if problem.nodes is not None:  # known labels tell how probable the clusters are
+    if problem.nodes is not None:  # known labels show how probable the clusters are
         sums = sums / problem.nodes.shares
     # K times an eigenvector is the eigenvalue times it, so that training samples are like new ones
     coef = scale[:, None] * ((vectors / np.maximum(values, tiny)) @ turn) / sums
@@ -463,7 +463,7 @@ def solve_information(problem, n_clusters, *, normalize):
 def taught_rotation(agreement):
     """Rotation of vectors whose columns agree most with known labels, from how each agrees.
 
-    Clusters without known labels get the vectors that agree least with those of the others.
+    Clusters without known labels get the vectors that agree least with the labels of the others.
     """
     vector, cluster = linear_sum_assignment(-agreement)
     slight = np.zeros_like(agreement)
@@ -474,7 +474,7 @@ def taught_rotation(agreement):
 def copies_of(weight):
     """Indices of samples, each as often as it weighs, in multiples of the unit of the weights.
 
-    Beyond some number of copies the unit is larger, and every sample is there once at least.
+    Beyond some number of copies the unit is larger, and every sample has at least one copy.
     """
     unit = max(unit_of(weight), weight.sum() / MOST_COPIES)
     return np.repeat(np.arange(len(weight)), np.maximum(1, np.rint(weight / unit)).astype(np.intp))
@@ -483,8 +483,8 @@ def copies_of(weight):
 def component_vectors(K, roots, n_vectors):
     """Eigenvectors of the largest eigenvalue, one, of the normalised K: one for each component.
 
-    Similarities that change eigenvalues by less than rounding does connect nothing. All
-    combinations of these vectors are such eigenvectors, too, but have negative values. The
+    Similarities that change eigenvalues by less than rounding do not connect samples. All
+    combinations of these vectors are also such eigenvectors, but may have negative values. The
     heaviest components come first, and at most `n_vectors` of them.
     """
     _, component = components(K > LEAST_LINK)
@@ -529,7 +529,7 @@ def leading_on_graph(K, normalized, n_vectors, known):
 
 
 def probabilities_of(responses, graph):
-    """Responses of the training samples as probabilities; without any, those of the nearest."""
+    """Responses of the training samples as probabilities; those without take the nearest's."""
     none = responses.sum(axis=1) == 0
     if none.any() and graph.has_samples:
         others = np.flatnonzero(~none)

@@ -36,14 +36,14 @@ from separatrix.similarity.spanning_trees import (
 
 __all__ = ["TreeCutClustering", "solve_tree_cut"]
 
-# Beyond so many samples the tree has links of neighbours, where these are found fast: among few
+# Beyond this many samples the tree has links of neighbours, where these are found fast: with few
 # features. Each sample has at least so many, and twice as many as make up its core radius.
 MAX_SAMPLES, MAX_FEATURES, MIN_NEIGHBORS = 20_000, 4, 10
 
 
 # --- the estimator ------------------------------------------------------------------------------
 
-# Most samples that are counted one by one, those that weights stand for among them.
+# Largest number of samples, including copies by weight, that are counted one by one.
 MOST_COUNTED = 100_000_000
 
 
@@ -376,8 +376,8 @@ class TreeProblem:
     def kept_labels(self, clusters, n_clusters):
         """Labels of the samples, by the clusters of the distinct ones, that keep all links.
 
-        Where the tree cannot part all that has to be, samples go to the nearest cluster that
-        their links allow.
+        Where cutting the tree cannot keep all links, samples go to the nearest cluster that their
+        links allow.
         """
         labels = clusters[self.place]
         if self.links is None or self.links.violations(labels) == 0:
@@ -400,9 +400,9 @@ class TreeProblem:
 
 
 def links_to_cut(tree, nodes, links):
-    """Links of the tree of nodes that links between the distinct samples part.
+    """Links of the tree that must be cut because of links between the distinct samples.
 
-    Those of known labels alone, which are never too many, if all of them are too many cuts.
+    If these are too many, only those of known labels, which are never too many.
     """
     colors = np.full(tree.n_samples, -1)
     told = links.known_labels >= 0

@@ -26,7 +26,7 @@ from separatrix.solvers.margin_distribution import (
 )
 
 __all__ = ["OptimalMarginDistributionMachine"]
-# Residual of a solution that users are told of, though rounding may not leave a smaller one.
+# A residual above this causes a warning, even if rounding does not allow a smaller one.
 NOTICEABLE = 1e-5
 
 
@@ -247,7 +247,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         return self
 
     def _warn_if_rough(self, residual):
-        # where kkt_tol is out of reach of rounding, only what could change scores is worth a word
+        # where rounding does not allow kkt_tol, warn only of residuals that could change scores
         if residual <= max(self.kkt_tol, NOTICEABLE):
             return
         remedy = "Scale X down, or decrease C."
@@ -320,5 +320,5 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
 
 
 def support_of(fits):
-    """Rows that the machines are made of."""
+    """Rows that the machines depend on."""
     return np.flatnonzero(np.any([found.alpha != 0 for found in fits], axis=0))

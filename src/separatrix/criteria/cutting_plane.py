@@ -42,9 +42,9 @@ __all__ = [
 
 # C="scale" in units of clusters over variance. Below it, clusters are lost on some data sets.
 SCALE = 100.0
-# Most that C may be over variance; the products of planes are that large.
+# Largest C relative to the variance; the products of planes are that large.
 LARGEST = 1e10
-# Planes in a row that do not raise the lower bound: what is left of the violation is rounding.
+# After this many planes in a row that do not raise the lower bound, the rest is rounding.
 PATIENCE = 20
 TINY = 1e-300
 # Most steps of the interior-point method, which takes about fifteen.
@@ -307,7 +307,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneProblem(SampledProblem):
-    """Samples with what is computed of them once.
+    """Samples with quantities that are computed once.
 
     `weight`, `mean` and `variance` are the sum of the weights, the mean of the samples and their
     mean squared distance from it.
@@ -364,8 +364,8 @@ def solve_cutting_plane(
     each cluster has a score :math:`f_p`, the norms add up, the loss is
     :math:`\max(0, 1 - f_z + \max_{r \ne z} f_r)` with z the cluster of the largest score, and
     :math:`|\sum_i f_p(x_i) - f_q(x_i)| \le l` for all pairs. The concave-convex procedure
-    linearises what is concave in the loss, \|f\| or the largest score: then it is the loss of an
-    ordinary machine for the labels of the last one.
+    linearises the concave part of the loss, \|f\| or the largest score, which leaves the loss of
+    an ordinary machine for the labels of the last one.
 
     Departures from the papers: the multi-class machine has biases, without which it depends on
     where the origin lies. Scores are taken about the mean of the samples, so that the balance is a
@@ -440,8 +440,8 @@ def cutting_planes(problem, start, *, strength, bound, violation_tol):
               \quad |b| \le \text{bound}
 
     Each constraint is a plane below the mean loss. The most violated one, which is the tangent,
-    joins the others until it is violated by at most `violation_tol`. The papers stop by the last
-    machine; here the best one met counts, `start` among them, so that the objective cannot rise.
+    joins the others until it is violated by at most `violation_tol`. The papers judge by the last
+    machine; here the best machine so far counts, including `start`, so the objective cannot rise.
     """
     best = machine = start
     planes = [replace(start, slopes=0 * start.slopes, counts=0 * start.counts, offset=0.0)]
@@ -505,7 +505,7 @@ def _violations(scores, labels, weight):
 
 
 def _two_sided(scores, labels):
-    """Labels, the side each sample should move to, and what its score there lacks of one."""
+    """Labels, the side each sample should move to, and the shortfall of its score from one."""
     xp, _ = namespace_of(scores)
     labels = xp.astype(scores[:, 0] > 0, xp.int8) if labels is None else labels
     signs = 2 * xp.astype(labels, scores.dtype) - 1
@@ -552,8 +552,8 @@ def minimize_over_planes(gram, biases, offsets, *, tol):
 def maximize_quadratic(Q, c, E, e, *, tol):
     r"""Maximise :math:`c^\top z - \frac12 z^\top Q z` subject to :math:`E^\top z = e, z \ge 0`.
 
-    Mehrotra's predictor-corrector method. The first column of E holds ones for all rows that
-    can be short of slack, so that a start with positive slacks is at hand.
+    Mehrotra's predictor-corrector method. The first column of E has a one in every row whose slack
+    could be negative, which gives a start with positive slacks.
 
     Returns z, and the multipliers x of the equations.
     """
@@ -565,7 +565,8 @@ def maximize_quadratic(Q, c, E, e, *, tol):
         gap, unmet = z @ slack, e - E.T @ z
         if gap <= tol and np.abs(unmet).max() <= tol:
             break
-        # planes may repeat, and only differences of biases count: a trace of the diagonal helps
+        # planes may repeat, and only differences of biases count, so a little is added to the
+        # diagonal
         factor = cho_factor(Q + np.diag(slack / z + 1e-14 * np.diag(Q)))
         inner = cho_solve(factor, E)
         schur = E.T @ inner

@@ -13,7 +13,7 @@ from separatrix.solvers.label_programs import GeneralizedProgram
 
 __all__ = ["GeneralizedMarginClustering", "generalized_kernel", "relax_generalized_margin"]
 
-# Least and, inverted, most of what the penalty of a sum counts beside the values of a kernel.
+# Bounds, this value and its inverse, on the penalty of a sum relative to the kernel's values.
 SMALLEST = 1e-10
 
 
@@ -199,7 +199,8 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         return np.where(scores > 0, 1.0, -1.0)
 
     def _rule(self, K, response):
-        # values are those of the centred kernel, plus what little the penalty leaves of their sum
+        # values are those of the centred kernel, plus the little that the penalty leaves of their
+        # sum
         multipliers = response - response.mean()
         left = response.sum() * freedom_of_sum(K, self.sum_penalty)
         return multipliers, left - (K @ multipliers).mean(), True
@@ -210,7 +211,7 @@ def generalized_kernel(K, sum_penalty):
 
     There, values w have the cost :math:`\min_\lambda (w + \lambda 1)^\top K^{-1} (w + \lambda 1)
     + C_e (1^\top w)^2`, which is :math:`w^\top G^{-1} w` with :math:`G = H K H + 1 1^\top / (C_e
-    n^2)` and the centring matrix H. So nothing is inverted to get there. As in the experiments of
+    n^2)` and the centring matrix H. So no matrix needs to be inverted. As in the experiments of
     Niu et al. (2013), K is lifted first, by its mean diagonal entry over n.
     """
     n = len(K)
@@ -221,8 +222,8 @@ def generalized_kernel(K, sum_penalty):
 def freedom_of_sum(K, sum_penalty):
     """What the penalty of their sum adds to products of values.
 
-    Next to the kernel's own values it is neither so large nor so small that rounding swallows one
-    of the two: beyond that, penalties are as good as none, or as infinite ones.
+    It is bounded relative to the kernel's own values, so that rounding loses neither of the two:
+    beyond these bounds, a penalty acts like none, or like an infinite one.
     """
     size = float(np.trace(K)) / len(K)
     return min(max(1 / (sum_penalty * len(K) ** 2), SMALLEST * size), size / SMALLEST)

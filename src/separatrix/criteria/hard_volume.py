@@ -286,7 +286,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         order = order_of_places(X, pairs=precomputed)
         graph_of = partial(similarities_of, self, stacklevel=8)
         graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
-        # other matrices than the similarities would part similar samples
+        # matrices other than the similarities would separate similar samples
         problem = GraphProblem.of(graph, "similarity")
         return problem if links is None else LinkedProblem.with_links(problem, links)
 
@@ -331,7 +331,7 @@ class HardMaximumVolumeClustering(GraphClustering):
             progress=progress,
             fold=None if links is None else fold_of(links, bound),
         )
-        # 2) the best labels near them, and the responses that go with these
+        # 2) the best labels near them, and their responses
         G = reg * Q + (relaxation.y[-1] - reg * values[0]) * np.eye(len(Q))
         responses = best_labelling(
             relaxation.M,
@@ -401,32 +401,32 @@ class LinkedProblem(GraphProblem):
 
     @classmethod
     def with_links(cls, problem, links):
-        """A problem with links between the samples as they came."""
+        """A problem with links between the samples in their original order."""
         order = np.argsort(problem.graph.place, kind="stable")
         fields = {"X": problem.X, "graph": problem.graph, "form": problem.form}
         return cls(**fields, order=order, links=links.restricted(order))
 
     def kept(self, result, signs):
-        """A result with the labels that signs of the ordered samples tell."""
+        """A result with the labels given by signs of the ordered samples."""
         labels = np.empty(len(signs), dtype=np.int32)
         labels[self.order] = signs > 0
         return replace(result, labelling=Labelling(labels, 2), keeps_labels=True)
 
 
 def known_lean(scores, links):
-    """Whether scores agree with known labels: positive if so, negative if they are turned."""
+    """How far scores agree with known labels; negative if their signs are reversed."""
     told = links.known_labels >= 0
     return (2 * links.known_labels[told] - 1) @ scores[told]
 
 
 def linked_sides(scores, links, bound):
-    """Signs that keep links and agree best with scores, or turned ones, in balance if any is."""
+    """Signs that keep links and agree best with scores or their opposites, balanced if any are."""
     turned = -scores if known_lean(scores, links) < 0 else scores
     return linked_signs(turned, links, balance=bound / len(scores)).y.astype(np.float64)
 
 
 def fold_of(links, bound):
-    """Components that links make of samples, and labels of them, in balance if any are."""
+    """Components of linked samples, and labels of them, balanced if possible."""
     signs = linked_sides(np.zeros(links.n_samples), links, bound)
     return Fold(links.component, links.sign, signs[links.representatives])
 
@@ -460,17 +460,17 @@ def relax_hard_volume(
               \quad \text{s.t.} \quad M \succeq 0, \; \operatorname{diag} M = 1
 
     Problem (13) of Niu et al. (2013) without the Schur complement; :math:`\gamma` is `reg`. It
-    makes similar samples alike only for similarities Q: from (10) to (11) the paper turns the
-    minimum over labels into a maximum. Two constraints are added, which every labelling
-    :math:`M = y y^\top` in balance meets.
+    groups similar samples only if Q holds similarities: from (10) to (11) the paper turns the
+    minimum over labels into a maximum. Two constraints are added, which every labelling :math:`M =
+    y y^\top` in balance meets.
 
     * :math:`1^\top M 1 \le l^2`, since :math:`M = 1 1^\top` is the optimum for nonnegative Q.
     * :math:`\eta \le \gamma \lambda_1(Q)`, as the paper asks of its soft labels, since
       :math:`Q \circ y y^\top` has the eigenvalues of Q. With it the program is `LabelProgram`
       for :math:`\gamma (Q - \lambda_1 I)` with :math:`\|\alpha\| \le 1`, because
       :math:`\eta I = \eta I \circ M`; without it there is a dual variable for each pair of
-      samples. If :math:`\|\alpha\| = 1` at the optimum, it does not bind. For large
-      :math:`\gamma` it does, and keeps M from a multiple of the identity that tells nothing.
+      samples. If :math:`\|\alpha\| = 1` at the optimum, it does not bind. For large :math:`\gamma`
+      it does, and keeps M from becoming a multiple of the identity, which holds no information.
 
     The triangle constraints of Remark 21 are an option: see `TriangleCuts`.
 
@@ -504,7 +504,7 @@ def relax_hard_volume(
     lowest = reg * eigvalsh(Q, subset_by_index=[0, 0])[0]
     bound = label_bound(balance, len(Q))
     if fold is not None:
-        bound = max(bound, abs(fold.net @ fold.signs) + 0.5)  # so that something is inside
+        bound = max(bound, abs(fold.net @ fold.signs) + 0.5)  # so that there is an interior
     program = LabelProgram(
         reg * Q - lowest * np.eye(len(Q)),
         C=max_response,

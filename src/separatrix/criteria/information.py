@@ -1,4 +1,4 @@
-"""Information maximisation: clusters that a softmax classifier is sure of and keeps apart."""
+"""Information maximisation: clusters that a softmax classifier assigns with confidence."""
 
 from dataclasses import dataclass, replace
 
@@ -34,12 +34,13 @@ STEPS = 20
 # By how much the score of the own cluster leads at the start: the best of these is taken.
 FIRST_LEADS = 2.0 ** np.arange(-1, 9)
 TINY = np.finfo(np.float64).tiny
-# The weight of norms for up to so many clusters, and what those of more may lose to it, as a share
+# The weight of norms for up to this many clusters, and what it may cost more clusters, as a share
 # of the largest information.
 USUAL_REG, FEW_CLUSTERS = 0.02, 10
 LARGEST_LOSS = 0.1
-# Of more clusters than this the objective sees so many rows, or so many for each. Updates end when
-# one improves it by no more than this share, since some of many labels always change.
+# For more clusters than this the objective uses this many rows, or this many for each cluster.
+# Updates end when one improves it by no more than this share, since some of many labels always
+# change.
 MANY_CLUSTERS, MANY_ROWS, ROWS_PER_CLUSTER = 20, 2_000, 20
 LEAST_GAIN = 1e-3
 
@@ -296,11 +297,11 @@ class InformationMaximizationClustering(MeansClustering):
 
 
 class InformationProblem(KMeansProblem):
-    """Samples, of which the objective sees the drawn rows alone."""
+    """Samples, of which the objective uses only the drawn rows."""
 
     @property
     def is_sampled(self):
-        """Nothing is solved on the rows first: they are what it is solved on."""
+        """There is no first solution on the drawn rows: the problem is always solved on them."""
         return False
 
 
@@ -308,7 +309,7 @@ class InformationProblem(KMeansProblem):
 def solve_information_maximization(
     problem, start, *, objective, comparison, reg, n_clusters, max_iter, tol, progress
 ):
-    r"""Train a softmax classifier so that its clusters tell the most of the samples.
+    r"""Train a softmax classifier so that its clusters are most informative of samples.
 
     .. math:: \max_{W, b} \; \sum_k \pi_k D(p(x|k), p(x)) - \lambda \|W\|^2,
               \qquad p_i = \operatorname{softmax}(W x_i + b)
@@ -372,7 +373,7 @@ def solve_information_maximization(
             value, gradient = value + likelihood, gradient + steepest
         return reg * np.square(coef).sum() - value, -gradient.ravel()
 
-    # 0) the classifier of the starting clusters, as sure of them as is best
+    # 0) the classifier of the starting clusters, with the best confidence
     theta = min(first_classifiers(problem, start, units, n_clusters), key=lambda one: loss(one)[0])
     labels, best = None, np.inf
     iterations = progress.iterations(max_iter)
@@ -408,7 +409,7 @@ def solve_information_maximization(
 
 @dataclass(frozen=True)
 class KnownClusters:
-    """Samples of known labels, which the classifier learns beside what it maximises.
+    """Samples with known labels, whose likelihood is added to the objective.
 
     Attributes
     ----------
@@ -444,9 +445,9 @@ class KnownClusters:
 def units_of(problem):
     """The mean of all samples, and one standard deviation for all features.
 
-    Variances are averaged over the variance, so that features that do not vary have no part. Those
-    of a kernel are one basis of its space among others: there it is the principal directions whose
-    variances are averaged.
+    Variances are averaged with themselves as weights, so that constant features do not count.
+    Features of a kernel are only one basis of its space, so there the variances of principal
+    directions are averaged.
     """
     units = Units.of(problem.total, problem.shift)
     spread = np.square(np.where(units.active, units.scale, 0.0))
@@ -468,7 +469,7 @@ def seen_rows(problem, n_clusters):
 
 
 def automatic_reg(problem, start, units, n_clusters):
-    """Weight of the norm that does not keep the starting clusters from being told apart.
+    """Weight of the norm that does not prevent the starting clusters from being separated.
 
     If they were Gaussian with one variance, their classifier would have the weights mean over
     variance. For many clusters these are large.

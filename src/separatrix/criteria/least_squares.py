@@ -262,11 +262,11 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         return False  # the search keeps them
 
     def _check_sizes(self, n_samples, links):
-        # the search checks them, but of one cluster and of few distinct samples there is none
+        # the search checks them, but there is no search for one cluster or few distinct samples
         Sizes.of(n_samples, self.n_clusters, self.shares, self.min_size, self.max_size)
 
     def _breaks_sizes(self, labels, sample_weight, links):
-        """Boundaries part no equal samples, and may so miss bounds that labels can keep."""
+        """Boundaries do not separate equal samples, and may miss bounds that labels can keep."""
         if not self._has_bounds or sample_weight is not None or links is not None:
             return False
         bounds = (labels.shape[0], self.n_clusters, self.min_size, self.max_size)
@@ -293,7 +293,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         )
         weight = problem.loss_weight
         R = hat_matrix(kernel.matrix(rows, weight, remedy=REMEDY), float(reg), weight)
-        # the classifiers see equal samples as one, of which each has its part
+        # the classifiers treat equal samples as one, of which each has its share
         counts = np.ones(len(R)) if weight is None else weight
         own = float(np.sum(np.diag(R) / counts) / np.sum(counts))
         if own > MOST_OWN:
@@ -316,7 +316,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     @property
     def _is_automatic(self):
-        """Whether anything is chosen by how clear clusters are when samples are left out."""
+        """Whether a parameter is chosen by how clear clusters are when samples are left out."""
         return self.reg == "auto" or self._chooses_gamma
 
     def _chosen(self, rows, weight, kernel, sizes, progress, rng):
@@ -417,7 +417,7 @@ class LeastSquaresProblem(SearchProblem):
         return labels if links is None else links.nearest(labels)
 
     def multipliers(self, targets):
-        """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
+        """(K + reg I)^-1 targets, from the hat matrix I - reg (K + reg I)^-1."""
         weight = self.loss_weight
         weighted = targets if weight is None else weight[:, None] * targets
         return (weighted - self.R @ targets) / self.reg
@@ -462,7 +462,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
     starts_at_means = n_clusters > FEW_CLUSTERS and not problem.kernel.is_precomputed
-    # shaking would shake a start off
+    # shaking would undo a start
     if solver == "shaking" and (starts_at_means or start is not None):
         solver = "steepest"
     for _ in iterations:

@@ -51,9 +51,9 @@ __all__ = ["MaximumMarginClustering", "solve_margin"]
 
 # Up to this many samples the whole kernel matrix is cheaper than a good approximation.
 FULL_KERNEL_SAMPLES = 5_000
-# Of more, labels are first found on so many, or on so many for each cluster.
+# Of more, labels are first found on this many, or on this many for each cluster.
 PART_SAMPLES, PART_SAMPLES_PER_CLUSTER = 700, 100
-# Machines then settle on so many, in at most so many updates, before they see all samples.
+# Machines then settle on this many, in at most this many updates, before all samples are used.
 SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER = 5_000, 1_000
 SETTLING_UPDATES = 20
 # With more clusters than this they settle at once, on no more of each than the part has. Landmarks
@@ -66,7 +66,7 @@ START_FEATURES = 50
 WIDE = 2_048
 # Relative error of low-rank kernels: at a large C, labels still change between 1e-6 and 1e-7.
 KERNEL_TOL = 1e-8
-# The same where the machines of all samples are made of sums, which it amplifies the rounding of.
+# The same where the machines of all samples come from sums, whose rounding it amplifies.
 LANDMARK_TOL = 1e-6
 # The first C of a path, as a share of the last.
 PATH_START = 1e-4
@@ -77,7 +77,7 @@ SCREENED_SAMPLES = 400
 N_RANDOM_STARTS = 3
 # Share of the objective from k-means below which another start is better.
 CLEARLY = 0.5
-# With more clusters a lower objective on so few samples makes no better clusters of all.
+# With more clusters, a lower objective on so few samples does not mean better clusters of all.
 MOST_SCREENED_CLUSTERS = 2
 # Updates in a row that improve the objective by no more than `tol` of it, after which it stalls.
 PATIENCE = 5
@@ -365,10 +365,10 @@ class MaximumMarginClustering(BoundaryClustering):
             )
         if self._extends(X, kernel, links):
             return self._extended_problem(X, sample_weight, kernel, rng)
-        # 1) rows that starts are found on, and that tell the width of the kernel
+        # 1) rows from which starts and the width of the kernel are found
         drawn = drawn_rows(X, sample_weight, rng)
         kernel = kernel.resolved(drawn["rows"], drawn["row_weight"])
-        # 2) what ridge regression runs on, and the space that boundaries live in
+        # 2) what ridge regression runs on, and the space of the boundaries
         basis, space, feature_map = self._basis(X, kernel, drawn, rng)
         # 3) a start by k-means needs coordinates
         samples = X
@@ -400,7 +400,7 @@ class MaximumMarginClustering(BoundaryClustering):
 
     @property
     def _has_many_clusters(self):
-        """Whether machines settle from k-means at once: there are too many of any other kind."""
+        """Whether machines start from k-means: with so many clusters, other starts fail."""
         return self.n_clusters > FEW_CLUSTERS
 
     def _extended_problem(self, X, sample_weight, kernel, rng):
@@ -470,7 +470,7 @@ class MaximumMarginClustering(BoundaryClustering):
     def _low_rank_map(self, X, kernel, drawn, rng):
         """Map of samples to the features of the kernel; None asks for its whole matrix."""
         n_samples, (rows, row_weight) = X.shape[0], drawn.values()
-        tol = KERNEL_TOL if rows.dtype == np.float64 else 1e-6  # what single precision can tell
+        tol = KERNEL_TOL if rows.dtype == np.float64 else 1e-6  # the accuracy of single precision
         if self.low_rank == "none":
             return None
         if kernel.is_precomputed:
@@ -481,7 +481,7 @@ class MaximumMarginClustering(BoundaryClustering):
             rows, _ = sample_rows(rows, row_weight, size=SAMPLE_SIZE, rng=rng)
         in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
         if self.low_rank == "auto" and n_samples <= FULL_KERNEL_SAMPLES and in_memory:
-            # few columns tell whether few features are enough
+            # a few columns show whether few features are enough
             few = min(self.n_components, n_samples // 10)
             found = (
                 kernel.low_rank_map(rows, max_rank=few, tol=tol, complete=True) if few else None
@@ -600,12 +600,12 @@ class MaximumMarginClustering(BoundaryClustering):
         if not (isinstance(self.init, str) and self.init == "auto"):
             return from_start(self.init, path, progress)
         taught = problem.known_start(n_clusters) if restart == 0 else None
-        if taught is not None:  # the first values of C would forget what it has learnt
+        if taught is not None:  # the first values of C would undo the labels found so far
             return from_start(taught, path[-1:], progress)
         if problem.links is not None or n_clusters > MOST_SCREENED_CLUSTERS:
             return from_start("k-means", path, progress)
         screened = screened_start(problem, restart, rng, loss=self.loss, path=path, **parameters)
-        if screened.is_whole:  # nothing is new to it but the values of C that it has passed
+        if screened.is_whole:  # it has passed the other values of C already
             return from_start(screened.rule, path[-1:], progress)
         other = from_start(screened.rule, path[-1:], Progress())
         usual = from_start("k-means", path, progress)
@@ -626,12 +626,12 @@ class MaximumMarginClustering(BoundaryClustering):
 def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, **parameters):
     """Rule of the start that leads to the best result on some hundred samples.
 
-    k-means stands unless another start ends at less than half of its objective: where samples
-    overlap, objectives that are a little lower make no better clusters.
+    k-means is kept unless another start ends at less than half of its objective: where samples
+    overlap, a slightly lower objective does not mean better clusters.
 
-    The other starts pass through the path of C together, and those that have met go on as one. At
-    the first, smallest C every loss pulls at nearly all samples alike, so that the square loss,
-    which is one ridge regression, stands for the others there.
+    The other starts follow the path of C together, and starts that reach the same labels continue
+    as one. At the first, smallest C every loss pulls at nearly all samples alike, so the square
+    loss, which is one ridge regression, replaces the others there.
 
     Parameters
     ----------
@@ -656,7 +656,7 @@ def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, *
         return labels_of_start(found, part, n_clusters)
 
     def follow(labellings, loss, C, max_iter):
-        """Where labellings lead to, the first of those that meet."""
+        """Where labellings lead, and only the first of those that become equal."""
         met: dict[bytes, SolverResult] = {}
         for labels in labellings:
             result = solve_margin(
@@ -691,7 +691,7 @@ def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, *
 
 @dataclass(frozen=True)
 class ScreenedStart:
-    """A rule whose ``labels(X)`` are those of samples, and whether it has seen all of them."""
+    """A rule whose ``labels(X)`` are those of samples, and whether it was found on all of them."""
 
     rule: Any
     is_whole: bool
@@ -733,7 +733,7 @@ def solve_margin(
 
     Departures from the paper: the labels pass through growing values of C, which keeps early
     labels easy to change; the paper stops "until convergence", but with the balance the updates
-    can run in a cycle or wander without gain, which is told apart here.
+    can cycle or wander without gain, which is detected here.
 
     Parameters
     ----------
@@ -785,7 +785,7 @@ def solve_margin(
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         at_end = level == len(path) - 1
-        # 1) machines of the labels, which tell how good the rule was that made them
+        # 1) machines of the labels, which show how good the rule was that gave them
         fits = fit_all(solvers, sign_columns(labels, code, ridge.dtype), path[level])
         objective = float(sum(fit.objective for fit in fits))
         if at_end and rule is not None:
@@ -808,7 +808,7 @@ def solve_margin(
             level, trace = level + 1, Trace(tol)
     if rules and iterations.status is not Status.CONVERGED:
         rule = min(rules, key=lambda rule: rule.objective)
-    # of all samples, those without weight too
+    # of all samples, including those without weight
     scores = map_rows(rule.boundaries.scores, problem.X, width=rule.boundaries.width)
     values = [scores] if n_clusters == 2 else [scores[:, i] for i in range(n_clusters)]
     labels = decoded(scores)
@@ -924,10 +924,10 @@ def extend_margin(
 
 @dataclass(frozen=True)
 class Rule:
-    """Boundaries and the machines behind them, of a value of C.
+    """Boundaries and their machines, for a value of C.
 
-    `objective` is that of the labels which they make, with machines of their own; `reached` that
-    of the boundaries as they are, whose offsets keep the balance.
+    `objective` is that of the machines of the labels that the boundaries give; `reached` is that
+    of the boundaries themselves, whose offsets keep the balance.
     """
 
     boundaries: Boundaries
@@ -939,7 +939,7 @@ class Rule:
 
 
 class Trace:
-    """Memory of the updates at one C, which tells when they lead no further."""
+    """Record of the updates at one C, which shows when to stop."""
 
     def __init__(self, tol):
         self.n_updates = 0

@@ -1,4 +1,4 @@
-"""Optimal margin distribution clustering: labellings whose margins are all of one size."""
+"""Optimal margin distribution clustering: labellings whose margins are all about equal."""
 
 from functools import partial
 from numbers import Real
@@ -233,7 +233,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         return Machine(strength, self.nu, self.theta)
 
     def _scale(self, problem):
-        # the mean squared distance from the mean, which makes margins free of units
+        # the mean squared distance from the mean, which makes margins independent of units
         means = np.average(problem.K, axis=1, weights=problem.row_weight)
         squares = np.average(np.diag(problem.K) - means, weights=problem.row_weight)
         return SCALE / squares

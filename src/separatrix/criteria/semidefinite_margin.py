@@ -1,4 +1,4 @@
-"""Maximum margin clustering by a semidefinite program: convex, so no start misleads it."""
+"""Maximum margin clustering by a semidefinite program: convex, so the start does not matter."""
 
 import numpy as np
 
@@ -247,10 +247,10 @@ def relax_semidefinite_margin(
 
     Problem (22) of Niu et al. (2013), which is (6) of Zhang, Tsang and Kwok (2009) without the
     Schur complement. Their band :math:`-l 1 \le M 1 \le l 1` is replaced by the last constraint:
-    for :math:`M = y y^\top` both say :math:`|1^\top y| \le l`, but of all other M it leaves fewer,
-    since :math:`|(M 1)_i| \le (M_{ii} \, 1^\top M 1)^{1/2}`, and it has one multiplier for n. The
-    other two groups of Remark 21 there, the triangle constraints of Xu et al. (2005), are an
-    option: see `TriangleCuts`.
+    for :math:`M = y y^\top` both mean :math:`|1^\top y| \le l`, but it excludes more of the other
+    M, since :math:`|(M 1)_i| \le (M_{ii} \, 1^\top M 1)^{1/2}`, and it has one multiplier instead
+    of n. The other two groups of Remark 21 there, the triangle constraints of Xu et al. (2005),
+    are an option: see `TriangleCuts`.
 
     Parameters
     ----------

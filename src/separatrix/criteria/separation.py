@@ -369,9 +369,9 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     between the samples of two sides, and samples go to the cluster with the largest smallest
     margin.
 
-    The paper stops "until converge". Approach 1 is not monotone: it can return to a labelling it
-    has left, which an objective seen before, with the same cluster weights, tells, and it can end
-    below a labelling that it has passed. The best one met is returned.
+    The paper stops "until converge". Approach 1 is not monotone. It can return to an earlier
+    labelling, which is detected by an objective seen before with the same cluster weights, and it
+    can end below an earlier labelling. The best one found is returned.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     fit_boundaries = {"mpm": minimax_steps, "gep": lower_bound_steps}[solver]
     # 0) label all rows by the start
     partition = problem.partition(code.shape[1])
-    # where links bind, margins between pairs of clusters tell where linked samples go
+    # where links bind, margins between pairs of clusters decide where linked samples go
     partition.assign(problem.rule(start.pairwise if isinstance(start, Boundaries) else start))
     best = Best.of_start(start, code)
     boundaries = best.boundaries
@@ -417,7 +417,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         before = boundaries
         boundaries, objective = fitted()
         normals = list(boundaries.coef)
-        # Approach 1 values the labels that it was given, Approach 2 those that its cut makes
+        # Approach 1 gives the objective of the labels it was given, Approach 2 that of its cut
         best.offer(before if solver == "mpm" else boundaries, objective)
         # 2) labels of the boundaries
         moved = partition.assign(problem.rule(boundaries))
@@ -439,11 +439,12 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         seen[fingerprint] = iteration
     status = Status.DEGENERATE if partition.empty.any() else iterations.status
     if solver == "mpm" and status is not Status.CONVERGED and iterations.history:
-        # the last labels were not judged yet; those that lack a cluster are the last resort
+        # the objective of the last labels is not known yet; labels that lack a cluster are a last
+        # resort
         last = -np.inf if status is Status.DEGENERATE else fitted()[1]
         best.offer(boundaries, last)
     objective = best.objective
-    if np.isinf(objective):  # nothing was judged: the start, or what followed it, lacks a cluster
+    if np.isinf(objective):  # none: the start, or the labels after it, lack a cluster
         objective = iterations.history[-1] if iterations.history else 0.0
     if best.boundaries is not boundaries:
         partition.assign(problem.rule(best.boundaries))
@@ -461,7 +462,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
 
 
 class Best:
-    """The boundaries whose labels have the largest objective met."""
+    """The boundaries whose labels have the largest objective so far."""
 
     def __init__(self, boundaries):
         self.boundaries = boundaries
@@ -469,7 +470,7 @@ class Best:
 
     @classmethod
     def of_start(cls, start, code):
-        """None met yet. The start counts if it is a rule of the same kind."""
+        """None so far, except the start if it is a rule of the same kind."""
         rules = [start, start.pairwise] if isinstance(start, Boundaries) else []
         return cls(next((rule for rule in rules if np.array_equal(rule.code, code)), None))
 
@@ -560,5 +561,5 @@ def lower_bound_step(sides, start=None):
     cut, bound = lower_bound_cut(
         projections[involved], None if weights is None else weights[involved], 1.0
     )
-    # equal projections leave nowhere to cut but their mean
+    # equal projections can only be cut at their mean
     return Step(coef, offset - (0.0 if np.isnan(cut) else cut), float(np.sqrt(bound)))

@@ -334,7 +334,7 @@ class MaximumVolumeClustering(GraphClustering):
             Q = Q.toarray() if Q.shape[0] <= DENSE_SAMPLES else None
         if Q is not None:
             eigenvalues = eigh(Q, eigvals_only=True)
-            # a bound on the sum lets eta rise to where the spectrum says nothing
+            # a bound on the sum lets eta rise to where the spectrum gives no bound
             if model.eta >= model.reg * eigenvalues[0]:
                 Q = eigenvalues = None
         return clustering_error_bound(
@@ -438,14 +438,14 @@ class MaximumVolumeClustering(GraphClustering):
         )
 
     def _start_of(self, problem):
-        """Labels of the nodes that a fit goes on from; None if it starts anew."""
+        """Labels of the nodes that a fit starts from; None if it finds its own starts."""
         return None if self._start is None else problem.of_nodes(np.asarray(self._start))
 
     def _resolved_reg(self, low, nodes=None):
         rho = resolved_rho(self.reg)
         if rho is None:
             return float(self.reg)
-        # the length of what responses are to agree with: of all signs, the root of n
+        # the norm of the signs that responses should agree with: the square root of n
         pulls = low.form.roots if nodes is None else low.form.roots * nodes.pulls
         return rho * float(np.linalg.norm(pulls)) / low.scale
 
@@ -474,7 +474,7 @@ class MaximumVolumeClustering(GraphClustering):
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
-            # from a coarse answer the last samples would creep for long, for next to nothing
+            # from a coarse solution the last samples would move slowly, with hardly any gain
             stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
             nodes=nodes,
         )
@@ -490,7 +490,7 @@ class MaximumVolumeClustering(GraphClustering):
 def limit_matrix(method, K, *, after=None):
     r"""Matrix Q with which a large `reg` turns maximum volume clustering into another method.
 
-    Section 4 of the paper. Pass it with ``matrix="precomputed"``. The fourth method of the
+    See Section 4 of the paper. Pass it with ``matrix="precomputed"``. The fourth method of the
     section, unnormalised spectral clustering, is ``matrix="unnormalized"``.
 
     Parameters
@@ -564,8 +564,8 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     .. math:: \min_h \; -2 \|h\|_1 + \gamma h^\top Q h
               \quad \text{s.t.} \quad \|h\|_2 = 1, \; |1^\top h| \le b
 
-    Problem (4) of the paper with the balance of (5); :math:`\gamma` is `reg`. The paper holds
-    the concave-convex procedure for inapplicable because of the sphere. But for given signs
+    Problem (4) of the paper with the balance of (5); :math:`\gamma` is `reg`. The paper considers
+    the concave-convex procedure inapplicable because of the sphere. But for given signs
     :math:`\|h\|_1` is linear, and what is left, a quadratic function on a sphere, has its global
     minimum by a secular equation, as (26) has. So each update is exact, and the objective never
     rises.
@@ -610,7 +610,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
         found = responder.respond(signs[:, moving], reg, found)
         new = settled(found.h)
         reached = responder.objective(found.h, reg, new)
-        # rounding, and the tolerances of a responder, may make it worse
+        # rounding and the tolerances of a responder may make the objective worse
         better = reached <= objectives[moving]
         improved = moving[better]
         h[:, improved], objectives[improved] = found.h[:, better], reached[better]

@@ -79,9 +79,9 @@ from separatrix.result import (
 from separatrix.similarity.kernels import Kernel, resolved_gamma
 
 Clusterer = TypeVar("Clusterer", bound="BaseClustering")
-# What random_state=None stands for: the same data give the same clusters each time.
+# The seed for random_state=None, so that the same data give the same clusters each time.
 DEFAULT_SEED = 0
-# What a fit sets beside the attributes that end in an underscore.
+# What a fit sets in addition to the attributes that end in an underscore.
 PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns", "_outliers")
 
 
@@ -93,7 +93,7 @@ def random_state_of(estimator):
 
 @contextmanager
 def kept_on_failure(estimator):
-    """A fit that fails leaves what was fitted before; parameters are Python's own meanwhile."""
+    """Restore what was fitted before if a fit fails; meanwhile parameters are Python scalars."""
     before = _fitted(estimator)
     try:
         with _python_scalars(estimator):
@@ -152,7 +152,7 @@ class BaseClustering(
     BaseEstimator,
     metaclass=ABCMeta,
 ):
-    """Makes the problem, solves it, numbers the clusters and tells the user.
+    """Makes the problem, solves it, numbers the clusters and warns the user.
 
     A criterion implements `_problem`, which turns validated data into what all starts share,
     `_solve`, which returns the result of its solver, and `_attributes`, its own fitted attributes.
@@ -175,7 +175,7 @@ class BaseClustering(
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
     _maximizes = False  # whether a larger objective is better
-    _start: Any = None  # labels to go on from, if `_takes_start`
+    _start: Any = None  # labels to start from, if `_takes_start`
 
     _model: Any
 
@@ -205,11 +205,11 @@ class BaseClustering(
         return {}
 
     def _attributes_without_solution(self):
-        """The same where there is nothing to solve: for one cluster, or too few samples differ."""
+        """The same if there is nothing to solve: one cluster, or too few distinct samples."""
         return {}
 
     def _n_tasks(self):
-        """Most tasks that a fit has, for progress bars; None if that is not known."""
+        """Largest number of tasks of a fit, for progress bars; None if that is not known."""
         return None
 
     @abstractmethod
@@ -244,7 +244,8 @@ class BaseClustering(
     def _fit_samples(self, X, sample_weight, links, earlier, progress, learns=None):
         """Set the attributes of a fit to all of these samples; what the solver found.
 
-        `learns=False` has the usual clusters, in which known labels are only kept; None finds out.
+        With `learns=False` known labels are kept but do not influence the other samples; None
+        finds out whether they should.
         """
         if learns is None:
             is_told = links is not None and links.teaches
@@ -273,7 +274,7 @@ class BaseClustering(
                 named = result.labels if result.keeps_labels else problem.labels_of(result.model)
                 order = numbers_of_known(to_numpy(named), links, sample_weight)
             rule = result.model.renumbered(order)
-            # where a sample lies exactly on a boundary, the turn of its normal decides
+            # for a sample exactly on a boundary, the sign of the normal decides
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             final = Labelling(labels, self.n_clusters, sample_weight)
@@ -309,7 +310,7 @@ class BaseClustering(
 
     @property
     def _takes_start(self):
-        """Whether a fit without `init` can go on from the labels `_start`."""
+        """Whether a fit without `init` can start from the labels `_start`."""
         return False
 
     @property
@@ -357,10 +358,10 @@ class BaseClustering(
         super().__setstate__(default_parameters(self) | state)
 
     def _clusters_known(self, X, sample_weight, links):
-        """Rows that are a cluster each where nothing is to be solved, or None.
+        """Rows that are a cluster each if there is nothing to solve, else None.
 
-        There is one for one cluster. If fewer samples are distinct than clusters asked for, as in
-        scikit-learn's KMeans, each of them is a cluster, unless links part equal ones.
+        For one cluster, it is one row. If fewer samples are distinct than clusters asked for, each
+        of them is a cluster, as in scikit-learn's KMeans, unless links separate equal samples.
         """
         if self.n_clusters == 1:
             first = rows_at(X, np.arange(1))
@@ -379,7 +380,7 @@ class BaseClustering(
         return rows
 
     def _warn(self, status, labelling):
-        """Tell how the solver ended, and of clusters that the final labels lack."""
+        """Warn if the solver did not end well, or if the final labels lack clusters."""
         if status is not Status.STOPPED and labelling.empty.any():
             status = Status.DEGENERATE
         if not status.is_silent:
@@ -396,7 +397,7 @@ class BaseClustering(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks of sparse input read these of whatever has probabilities
+        # scikit-learn's checks of sparse input read these of every estimator with probabilities
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -413,7 +414,7 @@ class BaseClustering(
 
 
 def labels_beside(labels, X):
-    """Labels in four bytes each; those of a dask array are one, in the same blocks."""
+    """Labels in four bytes each; for a dask array, a dask array with the same blocks."""
     if is_dask(X) and not is_dask(labels):
         from dask.array import from_array
 
@@ -524,9 +525,9 @@ def fit_with_node_weights_and_links(
 
 
 def _nodes(estimator, X, sample_weight, *given):
-    """Validated samples; which of them are nodes of the graph; and these, to be fitted.
+    """Validated samples; the indices of those that are nodes of the graph; and these nodes.
 
-    Samples of weight zero are no nodes. Where all are, there are no indices but None.
+    Samples of weight zero are not nodes. If all samples are nodes, the indices are None.
     """
     X = estimator._validate_X(X, reset=True)
     weight = check_weights(X, sample_weight)
@@ -739,7 +740,7 @@ class GraphClustering(BaseClustering):
         return {"gamma_": np.nan if problem is None else problem.graph.gamma}
 
     def _distinct_attributes(self, X, rows):
-        # neighbours load numba, which clusterers by boundaries do without
+        # neighbours load numba, which clusterers by boundaries do not need
         from separatrix.models.nearest_samples import NearestSample
 
         model = NearestSample.of_distinct(rows)
@@ -759,7 +760,7 @@ class GraphClustering(BaseClustering):
 
 
 def precomputed_parameter(estimator):
-    """Name of the parameter that says that X is no feature matrix, or None."""
+    """Name of the parameter by which X is not a feature matrix, or None."""
     params = estimator.get_params(deep=False)
     return next((n for n in ("matrix", "affinity") if params.get(n) == "precomputed"), None)
 
@@ -778,7 +779,7 @@ def check_graph_samples(estimator, X, *, reset):
 
 
 def check_square(X, parameter):
-    """Refuse what is no matrix of all pairs of samples where `parameter` says that X is one."""
+    """Refuse X if `parameter` says that it is a matrix of all pairs of samples and it is not."""
     if parameter is not None and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"{parameter}='precomputed' needs X to be a square matrix with a row and a column per "
@@ -787,7 +788,7 @@ def check_square(X, parameter):
 
 
 def similarities_of(estimator, X, sample_weight=None, *, stacklevel=7):
-    """Graph of the samples. Warns of those that no similarity tells anything about."""
+    """Graph of the samples. Warns of samples that are not similar to any other."""
     graph = graph_of(estimator, X, sample_weight)
     n_isolated = graph.n_isolated
     if n_isolated:

@@ -1,4 +1,4 @@
-"""What the docstrings of `fit` say of its parameters, written once."""
+"""Descriptions of the parameters of `fit`, written once for all docstrings."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -35,7 +35,7 @@ RETURNS = """self : object
 def described(**texts: str) -> Callable[[Fit], Fit]:
     """Decorator that adds the parameters of a `fit` to the first line of its docstring.
 
-    `texts` has what is said of X, and of others where that differs from `PARAMETERS`.
+    `texts` describes X, and other parameters where they differ from `PARAMETERS`.
     """
 
     def decorate(fit: Fit) -> Fit:

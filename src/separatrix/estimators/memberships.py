@@ -1,4 +1,4 @@
-"""What every clusterer makes of its scores: features, probabilities, and a score of samples."""
+"""What every clusterer derives from its scores: features, probabilities, a score of samples."""
 
 import warnings
 from typing import Any
@@ -112,10 +112,10 @@ def calibrated(self: Any, X: Samples) -> Any:
 
 
 def labels_of_refits(estimator, X, labels):
-    """Labels of either half of the samples by a fit of the other, numbered like given ones."""
+    """Labels of each half of the samples by a fit to the other, numbered like given labels."""
     halves = np.array_split(np.random.RandomState(0).permutation(X.shape[0]), 2)
     found = np.empty_like(labels)
-    with warnings.catch_warnings():  # what a half lacks counts as disagreement
+    with warnings.catch_warnings():  # a cluster that a half lacks counts as disagreement
         warnings.simplefilter("ignore", ConvergenceWarning)
         for half, other in (halves, halves[::-1]):
             refit = clone(estimator).fit(rows_beside(X, np.sort(other)))
@@ -196,7 +196,7 @@ def scores_for(estimator, X, method):
 
 
 def columns_made(function, scores, n_clusters, *parameters):
-    """Columns, one for each cluster, that a function makes of scores; lazily for a dask array."""
+    """One column per cluster, computed from scores by a function; lazily for a dask array."""
     if not is_dask(scores):
         return function(scores, n_clusters, *parameters)
     return scores.map_blocks(

@@ -314,7 +314,7 @@ class AutoClustering(
         weight = check_weights(X, sample_weight)
         asked = 2 if self.n_clusters is None else self.n_clusters
         links = None
-        if any(one is not None for one in linked):  # known labels ask for as many as they name
+        if any(one is not None for one in linked):  # as many as known labels name
             asked = asked if self.n_clusters else max(asked, n_named(linked[2]))
             links = links_of(X, asked, *linked)
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
@@ -333,7 +333,7 @@ class AutoClustering(
         earlier = self._earlier_labels(X)
         rng = random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
-        # 1) what the candidates see
+        # 1) the samples for the candidates
         search = OutlierSearch.of(self, X, weight, links) if trims else None
         outlying = None if search is None else search.first(asked)
         if outlying is not None:
@@ -517,7 +517,7 @@ class AutoClustering(
 
 
 def n_named(known_labels):
-    """Number of clusters that known labels name; what is no labels is refused elsewhere."""
+    """Number of clusters that known labels name; invalid labels are refused elsewhere."""
     with naming("known_labels"):
         labels = np.asarray([] if known_labels is None else known_labels)
     return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
@@ -527,7 +527,7 @@ def n_named(known_labels):
 def elected(found, n_clusters, rng, given):
     """Labels that candidates elect, the largest cluster first, and their vote shares."""
     used = np.flatnonzero(found.usable)
-    if len(used) == 0:  # a poor answer rather than none
+    if len(used) == 0:  # a poor result rather than none
         used = np.flatnonzero(~found.failed)
     votes = found.votes[used] if found.votes.any() else np.full(len(used), 1 / len(used))
     labels = consensus_labels(found.labels[used[votes > 0]], votes[votes > 0], n_clusters, rng)
@@ -539,8 +539,8 @@ def elected(found, n_clusters, rng, given):
 def confidence_of(probabilities, drawn, shares, labels):
     """Vote share of each sample's cluster.
 
-    Samples that the candidates did not see have the share of those that the boundary is as sure
-    of.
+    Samples that the candidates did not use get the share of those that the boundary assigns with
+    the same confidence.
     """
     seen = shares[np.arange(len(drawn)), labels[drawn]]
     if len(drawn) == len(labels):

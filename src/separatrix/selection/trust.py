@@ -7,7 +7,7 @@ from separatrix.selection.gaps import lie_apart
 
 __all__ = ["agreement_with", "trust_words"]
 
-# Agreement with the result from which on a word holds, with what the candidates do that voted.
+# Least agreement with the result for each word, and what it says of the candidates that voted.
 SCALE = (
     (0.9, "strong: {} find nearly the same clusters"),
     (0.75, "moderate: {} find similar clusters with different borders"),
