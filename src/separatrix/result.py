@@ -170,14 +170,14 @@ class Status(enum.Enum):
     CONVERGED = "The labels are a fixed point of the updates, up to tol."
     STOPPED = "A callback stopped the fit."
     CYCLED = (
-        "The label updates run in a cycle, so no labelling is a fixed point; the labels "
-        "returned are the best of those met. Other parameters or another `init` may avoid it."
+        "The label updates run in a cycle, so no labelling is a fixed point; the best labels "
+        "found are returned. Other parameters or another `init` may avoid this."
     )
-    STALLED = "Labels still moved but the criterion no longer improved; the best are returned."
+    STALLED = "Labels still changed but the criterion no longer improved; the best are returned."
     MAX_ITER = "The labels still changed after max_iter updates; increase max_iter or tol."
     GAP_LEFT = (
         "The certified gap to the optimum, gap_, is above gap_tol; increase max_steps, or gap_tol "
-        "where rounding allows no more."
+        "if rounding allows no smaller gap."
     )
     MIX_LEFT = (
         "The weights of the labellings are farther from the best ones than gap_tol: gap_ says by "
@@ -198,17 +198,17 @@ class Status(enum.Enum):
         "samples. Ask for fewer clusters, or try another `init` or other parameters."
     )
     BROKEN_OFF = (
-        "Algorithm 1 broke off because its multiplier left the range in which a step is defined; "
+        "Algorithm 1 stopped because its multiplier left the range in which a step is defined; "
         "the responses before that step are returned. Use solver='sphere' or a smaller reg."
     )
     SIZES_UNMET = (
-        "No boundary keeps the cluster sizes asked for, because equal samples are never parted or "
-        "links bind too many; the nearest was taken. Allow other sizes."
+        "No boundary keeps the cluster sizes asked for, because equal samples are never separated "
+        "or links bind too many; the nearest was taken. Allow other sizes."
     )
     UNBALANCED = (
-        "No boundary keeps the clusters in the balance asked for, because equal samples are never "
-        "parted, single samples weigh too much or links bind too many; the nearest one was taken. "
-        "Increase `balance`."
+        "No boundary keeps the balance asked for, because equal samples are never separated, "
+        "single samples weigh too much or links bind too many; the nearest was taken. Increase "
+        "`balance`."
     )
 
     @property

@@ -311,7 +311,7 @@ class Stability:
         if self.irreducible:
             return "No sample is isolated."
         return (
-            f"Isolated: {_listed(self.isolated.tolist())}. The matrix says nothing of the cluster "
+            f"Isolated: {_listed(self.isolated.tolist())}. The matrix says nothing about the cluster "
             "of such a sample; leave it out."
         )
 
@@ -324,9 +324,9 @@ class Stability:
     def _symmetry_line(self):
         if self.axisymmetry is not None:
             swaps = [f"{i}-{j}" for i, j in enumerate(self.axisymmetry.tolist()) if i < j]
-            return f"Symmetric: swapping {_listed(swaps)} leaves the matrix as it is."
+            return f"Symmetric: swapping {_listed(swaps)} leaves the matrix unchanged."
         if self.axisymmetry_checked:
-            return "No symmetry: no swap of samples leaves the matrix as it is."
+            return "No symmetry: no swap of samples leaves the matrix unchanged."
         return "Symmetry: not known; too many samples, or the search was too long."
 
     def _si_symmetry_line(self):
@@ -343,8 +343,8 @@ class Stability:
     def _twin_line(self):
         if self.twin is not None:
             return (
-                "The partition is not unique: the swap makes of it a different one with the same "
-                "objective."
+                "The partition is not unique: the swap turns it into a different one with the "
+                "same objective."
             )
         if self.twin_checked:
             return "No symmetry turns the partition into a different one."
@@ -526,7 +526,7 @@ class ErrorBound:
             f"From {self.n_known} known labels: {parts}.",
         ]
         if self.is_vacuous:
-            lines.append("This says nothing: more than half can never be wrong.")
+            lines.append("This says nothing: at most half of the samples can be wrong.")
         return "\n".join(lines)
 
 

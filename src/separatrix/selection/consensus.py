@@ -27,11 +27,12 @@ WORDS = (
     (-1.0, "none: methods of different kinds find different clusters"),
 )
 APART = (
-    "strong: the clusters lie apart, no chain of near samples joins them, whatever methods that "
-    "look for round clusters find"
+    "strong: the clusters lie apart, no chain of near samples joins them, even if methods that "
+    "look for round clusters disagree"
 )
 PARTED = (
-    "unsure: a gap parts the clusters, which few methods may see, but chance makes gaps as wide"
+    "unsure: a gap separates the clusters, even if few methods find them, but chance makes gaps "
+    "as wide"
 )
 
 

@@ -112,9 +112,9 @@ def plausible_numbers(curve, p_value=0.0):
 def choice_words(plausible, structure):
     """How certain the choice of a number of clusters is, in words."""
     best, *others = plausible
-    close = "no other number comes near"
+    close = "no other number comes close"
     if others:
-        close = f"{' and '.join(map(str, others))} can hardly be told from it"
+        close = f"{' or '.join(map(str, others))} is nearly as plausible"
     if best == 1:
         return f"1: {structure.words}{f'; {close}' * bool(others)}."
     return f"{best}: {close}. A guess: on data with known classes it is often wrong."

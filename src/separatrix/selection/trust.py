@@ -17,7 +17,7 @@ SCALE = (
 # Largest share of tables without clusters with as much structure where trust is strong.
 STRONG_LEVEL = 0.01
 APART = "strong: the clusters lie apart, no chain of near samples joins them; {} find them"
-PARTED = "unsure: a gap parts the clusters, but chance makes gaps as wide; {} find them"
+PARTED = "unsure: a gap separates the clusters, but chance makes gaps as wide; {} find them"
 
 
 def agreement_with(labels, found):
