@@ -1,7 +1,7 @@
-"""Artificial data of the papers: clusters that are known, and not blobs.
+"""Artificial data of the papers: known clusters that are not round.
 
 The sets are those of section 8.2 of [1]_. The first is drawn as the paper says; of the other two
-it shows a picture alone, and here they are drawn from the usual formulas.
+it only shows a picture, and here they are drawn by the usual formulas.
 
 References
 ----------

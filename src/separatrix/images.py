@@ -14,7 +14,7 @@ __all__ = ["segment_image"]
 
 # Kernel width of the paper, for values from 0 to 255, as a share of the range of values.
 WIDTH = 500 / 255
-# Ranges of values that an image may be meant to have, where its dtype does not tell.
+# Possible ranges of values of an image, if its dtype does not determine it.
 RANGES = (1.0, 255.0, 65535.0)
 
 
@@ -169,9 +169,9 @@ def _default_estimator():
         # regions of a photograph differ much in size: one may have four times the other's pixels
         balance=0.6,
         multiway="bisection",
-        n_components=25,  # a kernel this wide is known to one in a million by as many features
-        # far more colours than needed tell the regions apart: as the paper does, start at C
-        # itself, and stop at changes that the eye does not see
+        n_components=25,  # an error of one in a million for a kernel this wide
+        # there are far more colours than needed to separate the regions: as in the paper, start at
+        # C itself, and stop at invisible changes
         C_path=1,
         tol=1e-3,
         random_state=0,

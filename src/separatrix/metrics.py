@@ -373,7 +373,7 @@ def generalized_separation_score(
                 f"metric={metric!r} gave distances from {distances.min():g} to {largest:g}: "
                 "they must be finite and nonnegative; use another metric or other samples."
             )
-        # All sums are in units of the largest distance so far, lest the squares overflow.
+        # All sums are in units of the largest distance so far, so that squares do not overflow.
         if largest > scale:
             sums *= scale / largest
             squares *= (scale / largest) ** 2
@@ -764,7 +764,7 @@ def validity_score(
     >>> validity_score(X, y) > validity_score(X, halves)
     True
     """
-    # numba comes with these, and no other score needs it
+    # these load numba, which no other score needs
     from separatrix.similarity.geometry import Geometry
     from separatrix.validity.features import Measures, labelling_features, sample_features
     from separatrix.validity.learned import learned_validity
@@ -880,7 +880,7 @@ def structure_test(
     >>> structure_test(noise, KMeans(3, n_init=3)).has_clusters
     False
     """
-    # numba comes with these, and few scores need it
+    # these load numba, which few scores need
     from separatrix.validity import structure
 
     X = check_rows(X, dtype=np.float64, sparse=False, scale_free=True)

@@ -56,7 +56,7 @@ def _outputs(scope, model, inputs, custom_parsers=None):
 
 
 def _shapes(operator):
-    """Shapes of the outputs, after a look at whether the model is linear."""
+    """Shapes of the outputs, after a check that the model is linear."""
     model: Any = operator.raw_operator
     check_is_fitted(model)
     if not hasattr(model, "coef_"):

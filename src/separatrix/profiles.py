@@ -13,8 +13,8 @@ from separatrix.tables.columns import named_columns
 
 __all__ = ["ClusterProfile", "Difference", "Profile", "profile", "profile_of"]
 
-MOST_TOLD = 3  # columns that are told of each cluster
-LEAST_TOLD = 0.2  # standard deviations; a smaller difference is none to speak of
+MOST_TOLD = 3  # columns shown for each cluster
+LEAST_TOLD = 0.2  # standard deviations; smaller differences are left out
 MISSING = "missing"
 HEADER = ["cluster", "rows", "share", "typical"]
 QUARTILES = {"25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -57,7 +57,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ClusterProfile:
-    """One cluster beside the rest.
+    """One cluster compared with the rest.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ClusterProfile:
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """Clusters of a table, each beside the rest. It prints as a table.
+    """Clusters of a table, each compared with the rest. It prints as a table.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Profile:
 
     @cached_property
     def summaries(self) -> dict[str, list[float]]:
-        """Of each column of numbers the quartiles in each cluster, of each category its share."""
+        """Quartiles of each column of numbers in each cluster; for each category, its share."""
         found: dict[str, list[float]] = {}
         for column in self._columns:
             if column.kind == "numbers":
@@ -234,7 +234,7 @@ def profile_of(columns, labels):
 
 
 def _largest(differences):
-    """The differences worth telling, the largest first, one of each column."""
+    """The differences worth showing, the largest first, one per column."""
     # of two categories that differ as much, the one that the cluster has more of
     ranked = sorted(differences, key=lambda one: (-round(abs(one.effect), 9), -one.effect))
     of_columns: dict[str, Difference] = {}

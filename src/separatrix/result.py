@@ -34,7 +34,7 @@ class Problem(Protocol):
 
     @property
     def X(self) -> Any:
-        """The samples as the solver sees them."""
+        """The samples in the solver's form."""
 
     def labels_of(self, rule: Any) -> Any:
         """Labels that what a solver found gives to these samples."""
@@ -48,7 +48,7 @@ class Model(Protocol):
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters told apart."""
+        """Number of clusters."""
 
     def scores(self, X: Any) -> Any:
         """One value per sample for two clusters, otherwise a column per cluster."""
@@ -64,7 +64,7 @@ class Model(Protocol):
 
 
 def decoded(scores):
-    """Clusters or classes that go with scores: the sign of one column, the largest of several."""
+    """Clusters or classes given by scores: the sign of one column, the largest of several."""
     xp, _ = namespace_of(scores)
     labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
     return xp.astype(labels, xp.int32)
@@ -276,9 +276,9 @@ class SolverResult:
 class Iterations:
     """Loop counter of a solver: ``for _ in iterations: ... iterations.record(objective)``.
 
-    It keeps the history and knows after the loop why it ended. Each pass ends with `record`, and
-    only then may the solver break. A subclass tells callbacks of each pass, so that solvers need
-    not know of them.
+    It keeps the history and, after the loop, why it ended. Each pass ends with `record`, and only
+    then may the solver break. A subclass reports each pass to callbacks, so that solvers do not
+    depend on them.
     """
 
     def __init__(self, max_iter):
@@ -305,7 +305,7 @@ class Iterations:
 
 
 class Progress:
-    """Where a solver asks for its loop counters; this one tells nobody."""
+    """Source of a solver's loop counters; this one reports nothing."""
 
     def subtask(self, name, max_subtasks):
         """Progress of a part of the task that has iterations of its own."""
@@ -346,9 +346,9 @@ class _ObservedIterations(Iterations):
 
 
 class ObservedProgress(Progress):
-    """Progress that speaks to scikit-learn's callbacks: a task of the estimator's task tree.
+    """Progress for scikit-learn's callbacks: a task of the estimator's task tree.
 
-    `attributes_of` tells the fitted attributes that a model would have; None before it is known.
+    `attributes_of` gives the fitted attributes that a model would have; None before it is known.
     """
 
     def __init__(self, estimator, context, X, attributes_of: Callable | None = None):

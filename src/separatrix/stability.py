@@ -51,7 +51,7 @@ def _signs(h):
 
 
 def _isolated(Q, zero):
-    """Return the samples whose row is zero but for a positive diagonal (Definition 4)."""
+    """Return the samples whose row is zero except for a positive diagonal (Definition 4)."""
     linked = abs(Q) > zero
     if sparse.issparse(Q):
         rows, columns = linked.nonzero()
@@ -74,8 +74,8 @@ def _smallest_gap(Q):
 def _entry_classes(Q, tolerance):
     """Number the entries so that those within `tolerance` of each other share a number.
 
-    Rounding would part some equal entries at its steps; a chain of close neighbours parts none.
-    A chain may grow longer than the tolerance, so what is found with it is checked against `Q`.
+    Rounding would separate some equal entries at its steps; a chain of close neighbours separates
+    none. A chain may grow longer than the tolerance, so results are checked against `Q`.
     """
     values, positions = np.unique(Q, return_inverse=True)
     steps = np.diff(values, prepend=values[0]) > tolerance
@@ -83,7 +83,7 @@ def _entry_classes(Q, tolerance):
 
 
 def _refined(classes, colours):
-    """Refine two colourings side by side until neither tells apart more samples.
+    """Refine two colourings together until neither distinguishes more samples.
 
     Row 0 of `colours` colours the samples, row 1 their images: a permutation may send k to l
     only if ``colours[0, k] == colours[1, l]``. In each round the new colour of a sample is its
@@ -112,7 +112,7 @@ class _InvolutionSearch:
     """Permutations that are their own inverse, not the identity, and leave `Q` as it is.
 
     A depth-first search. Each node is a pair of colourings, refined after one more sample has
-    been given its image. `gave_up` tells afterwards whether `max_nodes` ended it.
+    been given its image. `gave_up` says afterwards whether `max_nodes` ended it.
     """
 
     def __init__(self, Q, tolerance, max_nodes=_MAX_NODES):
@@ -311,8 +311,8 @@ class Stability:
         if self.irreducible:
             return "No sample is isolated."
         return (
-            f"Isolated: {_listed(self.isolated.tolist())}. The matrix says nothing about the cluster "
-            "of such a sample; leave it out."
+            f"Isolated: {_listed(self.isolated.tolist())}. The matrix says nothing about the "
+            "cluster of such a sample; leave it out."
         )
 
     def _spectrum_line(self):

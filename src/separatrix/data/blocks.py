@@ -10,7 +10,7 @@ from separatrix._typing import Array
 
 __all__ = ["RowBlocks", "parquet_batches"]
 
-# Numbers of a block of a Parquet file, 16 MB of float32: many blocks fit memory at a time.
+# Numbers in a block of a Parquet file, 16 MB of float32: many blocks fit into memory.
 BLOCK_SIZE = 2**22
 
 
@@ -63,7 +63,7 @@ class RowBlocks:
 
     ndim = 2
     is_read_in_blocks = True
-    # what keeps the results of passes, so that a fit goes on where it was stopped
+    # keeps the results of passes, so that a stopped fit can resume
     checkpoint: Any = None
 
     def __init__(

@@ -22,8 +22,8 @@ from separatrix.tables.columns import Column
 
 __all__ = ["ClusterExplanation", "Explanation", "explain"]
 
-MOST_FEATURES, MOST_BOUNDARIES = 8, 6  # that are printed; data frames have all
-MOST_HEAVY = 200  # columns of sparse rows that rules may speak of
+MOST_FEATURES, MOST_BOUNDARIES = 8, 6  # printed; data frames have all
+MOST_HEAVY = 200  # columns of sparse rows that rules may use
 MOST_COMPARED = 1_000  # rows among which a typical one is looked for without scores
 
 
@@ -172,7 +172,7 @@ class Explanation:
 
 
 def _facts(one):
-    """What there is to say of a cluster, by name."""
+    """Facts about a cluster, by name."""
     rules = one.rules
     checked = [
         f"{in_percent(value)} {what}"
@@ -362,7 +362,7 @@ def _heaviest(table, boundaries):
 
 
 def _closeness(values, labels, rng):
-    """Least where rows are farthest from others of their cluster, in deviations of the inputs."""
+    """Closeness of rows to the others of their cluster, in standard deviations of the inputs."""
     scaled = StandardScaler().fit_transform(values) if values.shape[1] else values
     closeness = np.zeros(len(labels))
     for cluster in np.unique(labels):

@@ -54,7 +54,7 @@ def align_labels(reference: ArrayLike, labels: ArrayLike) -> Array:
         )
     aligned = np.full(len(labels), NO_CLUSTER)
     clustered = labels != NO_CLUSTER
-    # by first appearance, so that the names of the clusters decide nothing
+    # by first appearance, so that the names of the clusters do not matter
     codes = numbered(labels[clustered])
     if len(codes):
         aligned[clustered] = _numbers(reference[clustered], codes, int(reference.max()) + 1)[codes]

@@ -1,4 +1,4 @@
-"""How large the clusters are, and how sure."""
+"""How large the clusters are, and how certain."""
 
 from typing import Any, Self
 
@@ -71,8 +71,8 @@ class ClusterSizesDisplay:
 
         The confidence is `confidence_` for the samples of `fit` if the clusterer has it. Otherwise
         it is the probability of the cluster if there is `predict_proba`, or the margin if there is
-        `decision_function`: the score of the cluster less the best other one. Without any of these
-        sizes alone are drawn.
+        `decision_function`: the score of the cluster minus the best other score. Without any of
+        these, only sizes are drawn.
 
         Parameters
         ----------
@@ -182,5 +182,5 @@ class ClusterSizesDisplay:
 
 
 def is_of_fit(estimator, X):
-    """Whether samples are those of the fit, as far as their clusters tell."""
+    """Whether samples are those of the fit, judging by their clusters."""
     return np.array_equal(predicted(estimator, X), in_memory(estimator.labels_))

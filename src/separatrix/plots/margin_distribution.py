@@ -23,7 +23,7 @@ class MarginDistributionDisplay:
 
     For two clusters the margin of sample i is :math:`y_i f(x_i)`, the decision function with the
     sign of its cluster, as in figures 2, 4 and 6 of [1]_. For more it is the score of its cluster
-    less the best other score.
+    minus the best other score.
 
     Parameters
     ----------

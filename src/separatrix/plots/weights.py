@@ -114,7 +114,7 @@ class WeightsDisplay:
         if X is not None:
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(check_rows(X)).var_)
             weight_name = "weight × standard deviation"
-        # a machine of another library tells each class from the rest
+        # a machine of another library separates each class from the rest
         rest = one_vs_rest_code(max(len(coef), 2))
         sides_of = in_memory(getattr(estimator, "boundary_sides_", rest))[boundary]
         display = cls(

@@ -105,7 +105,7 @@ def _page(title, body, data):
         body=body,
         style=style,
         script=script,
-        # no script or style but these may run, whatever got into the page
+        # only this script and style may run, whatever got into the page
         style_hash=_hash(style),
         script_hash=_hash(script),
         data=Markup(json.dumps(visible(data), separators=(",", ":")).replace("<", "\\u003c")),
@@ -117,7 +117,7 @@ def _hash(text):
 
 
 def _replace(path, text):
-    """Write a file all at once: a reader sees the old one or the new one."""
+    """Write a file in one step: a reader sees the old one or the new one."""
     with staged(path) as folder:
         made = folder / "report.html"
         made.write_text(text, encoding="utf-8", newline="\n")

@@ -24,7 +24,7 @@ __all__ = [
     "parting_links",
     "spanning_tree",
 ]
-# Samples up to which plain Python is done before a compiler would have begun.
+# Up to this many samples, plain Python is faster than compilation.
 FEW_SAMPLES = 400
 
 

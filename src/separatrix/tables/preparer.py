@@ -1,4 +1,4 @@
-"""From a table as people have it to numbers that a clusterer takes."""
+"""From a table of any kind to numbers that a clusterer takes."""
 
 from numbers import Integral
 from typing import Any, Self
