@@ -19,10 +19,10 @@ __all__ = ["MISSING", "read_text"]
 
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"]  # in texts
 DELIMITERS = "\t,;|"
-MAX_LINE = 1 << 26  # bytes: what has no end of line by then is no table
+MAX_LINE = 1 << 26  # bytes: a longer line means that the file is not a table
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-MOST_TRIED = 1000  # values that tell whether numbers have decimal commas
+MOST_TRIED = 1000  # values that show whether numbers have decimal commas
 CSV_FAULTS = {  # by a part of what the module csv says
     "unexpected end of data": "a quote is not closed",
     "expected after": "text after a closing quote; double it in a text, or put a comma behind it",
@@ -59,7 +59,7 @@ def read_text(name, data, reading):
 
     words = [*MISSING, *reading.missing]
     typed: dict[str, Any] = {"null_values": words, "strings_can_be_null": True}
-    # words for true and false stay texts, as they are in a table that has others beside them
+    # words for true and false stay texts, as in a table that has other words too
     typed |= {"decimal_point": reading.decimal or ".", "true_values": [], "false_values": []}
     texts = dict.fromkeys(reading.text.intersection(chosen), pa.string())
     table = read(include_columns=chosen, column_types=texts, **typed)
@@ -120,7 +120,7 @@ def _is_utf8(name, data):
         for start in range(0, data.size, HEAD):
             block = data[start : start + HEAD].to_pybytes()
             if start and b"\n" not in block and data.size > MAX_LINE:
-                return True  # no table, as is told when its lines are read
+                return True  # not a table, which is reported when its lines are read
             decoder.decode(block, final=start + HEAD >= data.size)
     except UnicodeDecodeError:
         return False
@@ -174,7 +174,7 @@ def _header(name, records, has_header):
 
 
 def _is_value(text):
-    """Whether this is a number or a missing one, and so no name of a column."""
+    """Whether this is a number or a missing value, and so not the name of a column."""
     try:
         float(text)
     except ValueError:
