@@ -102,7 +102,7 @@ def load_model(path):
             if not {CARD, CHECKSUM} <= set(archive.namelist()):
                 raise Refusal(f"{path}: not a model that separatrix saved")
             unpacked = sum(member.file_size for member in archive.infolist())
-            check_fits(2 * unpacked, path, "nothing was loaded")  # objects are stored apart
+            check_fits(2 * unpacked, path, "nothing was loaded")  # the data and the objects
             card = json.loads(archive.read(CARD))
             if card["format"] > FORMAT:  # whose checksum may be another
                 newer = f"{card['versions']['separatrix']}, in format {card['format']}"
