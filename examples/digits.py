@@ -1,6 +1,6 @@
 """Handwritten digits, two at a time and all ten, by the methods here and by scikit-learn's.
 
-Every method sees the 64 raw pixel values and never a label; labels only score the result.
+Every method gets the 64 raw pixel values and no labels; labels only score the result.
 """
 
 import time
@@ -46,7 +46,7 @@ def methods(n_clusters):
 def timed_labels(estimator, X):
     begin = time.perf_counter()
     with warnings.catch_warnings():
-        # some pairs make a neighbour graph of two parts, which is no concern here
+        # the neighbour graphs of some pairs have two parts, which does not matter here
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
         labels = estimator.fit_predict(X)
     return labels, time.perf_counter() - begin

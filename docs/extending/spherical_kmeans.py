@@ -18,18 +18,19 @@ class SphericalKMeans(BoundaryClustering):
     n_clusters : int, default=2
         Number of clusters.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. The direction of each cluster, or the
         difference of both.

@@ -2,10 +2,10 @@
 Are there clusters at all?
 ==========================
 
-Every method returns clusters, of any data. `structure_test` draws tables like yours that have no
-clusters, clusters these too, and says how often they look as good. A small p-value is evidence of
-clusters. The test sees none in the diabetes table, and none in tables whose columns were shuffled
-one by one.
+Every method returns clusters, whatever the data. `structure_test` draws tables like yours that
+have no clusters, clusters these too, and says how often they look as good. A small p-value is
+evidence of clusters. The test finds none in the diabetes table, and none in tables whose columns
+were shuffled one by one.
 """
 
 import matplotlib.pyplot as plt

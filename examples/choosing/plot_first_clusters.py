@@ -2,8 +2,8 @@
 First clusters
 ==============
 
-Cluster a table, look at the boundary, and assign rows that come later. The wines were measured
-on thirteen scales, so a pipeline brings these to one.
+Cluster a table, look at the boundary, and assign rows that come later. The wines were measured on
+thirteen scales, so a pipeline standardises them first.
 """
 
 from sklearn.datasets import load_wine
@@ -20,7 +20,7 @@ model = make_pipeline(StandardScaler(), MaximinSeparationClustering(n_clusters=2
 print("clusters of tomorrow's wines:", model.predict(tomorrow))
 
 # %%
-# The boundary is a hyperplane in thirteen dimensions. The picture looks along it, so that it
-# shows as a line; the second axis is the direction in which the wines vary most besides.
+# The boundary is a hyperplane in thirteen dimensions. The picture shows it edge-on, as a line; the
+# second axis is the direction along it in which the wines vary most.
 scaled = model[0].set_output(transform="pandas").transform(today)
 BoundaryDisplay.from_estimator(model[-1], scaled)

@@ -2,9 +2,9 @@
 How many clusters?
 ==================
 
-`AutoClustering` without a number tries each up to ten and gathers evidence for it. The number is
-one that the data show, which need not be the number of classes you know: of the three species of
-iris two overlap, and the evidence is for two clusters.
+Without a number, `AutoClustering` tries up to ten clusters and gathers evidence for each number.
+The data need not show the number of classes you know: two of the three species of iris overlap,
+and the evidence is for two clusters.
 """
 
 import matplotlib.pyplot as plt

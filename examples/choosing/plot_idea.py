@@ -2,9 +2,9 @@
 Clusters by their boundary
 ==========================
 
-The same flowers, divided in three ways. For each division the hyperplane is drawn that tells its
-two sides apart best, with its separation probability: the share of each side that it keeps apart
-in the worst case. Discriminative clustering takes the division whose boundary separates best.
+The same flowers, divided in three ways. The line is the hyperplane that best separates the two
+sides of each division. Its separation probability is the share of each side that it separates in
+the worst case. Discriminative clustering takes the division whose boundary separates best.
 """
 
 import sys

@@ -2,8 +2,8 @@
 Let methods vote
 ================
 
-Methods of different kinds err in different ways, so what they find in common is likely to be
-there. `AutoClustering` runs them, takes their consensus and says how far they agree.
+Methods of different kinds make different errors, so what they agree on is likely to be real.
+`AutoClustering` runs them, takes their consensus and says how far they agree.
 """
 
 from sklearn.datasets import load_iris
@@ -16,5 +16,5 @@ model = AutoClustering(n_clusters=3).fit(flowers)
 print(f"agreement {model.agreement_:.2f}: {model.agreement_words_}")
 
 # %%
-# Who agrees with whom: the candidates that hold the most votes come first.
+# The agreement of each pair of candidates; those with the most votes come first.
 AgreementDisplay.from_comparison(model.candidates_)

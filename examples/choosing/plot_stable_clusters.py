@@ -3,8 +3,8 @@ Which clusters return?
 ======================
 
 Cluster many halves of the data, and count for each pair of rows how often it ends up together.
-Square blocks are clusters that do not depend on which rows happened to be there; a blurred edge
-is where they meet.
+Square blocks are clusters that do not depend on which rows were drawn; a blurred edge shows where
+clusters meet.
 """
 
 import numpy as np

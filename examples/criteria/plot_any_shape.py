@@ -3,8 +3,8 @@ Clusters of any shape
 =====================
 
 Handwritten digits lie along bent sheets in the space of their pixels. A graph of nearest
-neighbours follows these, and maximum volume clustering finds the sheets as clusters, with a
-response for every image: its sign is the cluster, its size the confidence.
+neighbours follows these sheets, and maximum volume clustering finds them as clusters. Every image
+has a response: its sign is the cluster, its size the confidence.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 How even the clusters are
 =========================
 
-`balance` of the margin criterion bounds the difference of two cluster sizes as a share of all
-rows. It is part of the question: two of three tumours here are benign, so a tight balance has to
-put some of them on the other side.
+In the margin criterion, `balance` bounds the difference in size of two clusters, as a share of all
+rows. It affects the answer: two of three tumours here are benign, so a tight balance must put some
+of them on the other side.
 """
 
 import matplotlib.pyplot as plt

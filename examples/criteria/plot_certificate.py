@@ -2,9 +2,9 @@
 A bound on what any labels can reach
 ====================================
 
-The semidefinite relaxation of the margin criterion has one optimum, and the solver closes in on
-it from both sides. `gap_` is a certificate: no labels in balance can have an objective below
-`objective_` by more than this share. Local searches have no such bound.
+The semidefinite relaxation of the margin criterion has one optimum, which the solver bounds from
+both sides. `gap_` is a certificate: no balanced labels can have an objective below `objective_` by
+more than this share. Local searches have no such bound.
 """
 
 import matplotlib.pyplot as plt

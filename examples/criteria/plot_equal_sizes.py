@@ -2,8 +2,8 @@
 Clusters of equal or given sizes
 ================================
 
-Three teams of fifty flowers each, or one team of half of them: least-squares clustering keeps to
-the sizes that `shares` states.
+Three teams of fifty flowers each, or one team with half of them: least-squares clustering keeps
+the sizes given by `shares`.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Watching the objective
 ======================
 
 Two solvers of the separation criterion on the images of six digits. "mpm" maximises the criterion
-itself, "gep" a lower bound that wants clusters of equal size. The bound never falls; the criterion
-may, and then the best labels met are returned.
+itself, "gep" a lower bound that favours clusters of equal size. The bound never falls; the
+criterion may, and then the best labels are returned.
 """
 
 import matplotlib.pyplot as plt

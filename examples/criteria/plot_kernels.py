@@ -2,9 +2,9 @@
 Straight and curved boundaries
 ==============================
 
-One method, three kernels. The linear one has weights to read; the Gaussian one bends, the more
-the narrower it is. The images are those of three digits, in the plane of their two first
-principal components.
+One method, three kernels. The linear kernel gives weights that you can read; the narrower a
+Gaussian kernel, the more its boundary bends. The images are those of three digits, in the plane of
+their first two principal components.
 """
 
 import matplotlib.pyplot as plt

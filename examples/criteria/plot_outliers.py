@@ -2,8 +2,8 @@
 Outliers are no clusters
 ========================
 
-Ten flowers that cannot be are added to iris. k-means spends a cluster on them; the tree cut asks
-for large enough parts on both sides of a cut, and leaves them with the nearest flowers.
+Ten impossible flowers are added to iris. k-means gives them a cluster of their own; the tree cut
+requires large enough parts on both sides of a cut, and leaves them with the nearest flowers.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 The plane that tells clusters apart
 ===================================
 
-The wines as they were measured: proline is in the hundreds, and k-means sees little else.
-`LDAKMeans` looks for clusters and for the plane that tells them apart at the same time. Without
-regularisation the criterion has no units; more starts than one find its maximum.
+The wines as they were measured: proline is in the hundreds, and k-means hardly uses anything else.
+`LDAKMeans` looks for clusters and for the plane that separates them at the same time. Without
+regularisation the criterion does not depend on units; it takes several starts to find its maximum.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Probabilities of clusters
 =========================
 
 Information maximisation trains a softmax classifier without labels, so it has probabilities for
-each cluster. The darker the flower, the surer the classifier; it is least sure between the two
-species that overlap.
+each cluster. The darker a flower, the more certain its cluster; the least certain flowers are
+between the two species that overlap.
 """
 
 import matplotlib.pyplot as plt

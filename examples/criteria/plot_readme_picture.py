@@ -3,7 +3,7 @@ One unit changed
 ================
 
 Two clusters, first with both features in metres, then with one of them in decimetres. KMeans
-follows the unit; maximin separation clustering with a scale-invariant start returns the same
+depends on the unit; maximin separation clustering with a scale-invariant start returns the same
 clusters, and says how far apart they are.
 """
 

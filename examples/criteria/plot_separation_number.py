@@ -2,8 +2,8 @@
 A number for how separate
 =========================
 
-The separation probability is found without labels. Between tasks of the same kind it tells which
-are easy: each dot is a pair of digits, clustered in two.
+The separation probability is found without labels. Among tasks of the same kind it shows which are
+easy: each dot is a pair of digits, divided into two clusters.
 """
 
 from itertools import combinations

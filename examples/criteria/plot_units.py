@@ -2,9 +2,9 @@
 The unit of one feature
 =======================
 
-Alcohol of the wines may be given in percent or in parts per thousand. k-means takes the feature
-with the larger numbers to matter more; maximin separation with its scale-invariant start returns
-the same clusters in any unit.
+The alcohol of wines can be given in percent or in parts per thousand. In k-means a feature with
+larger numbers matters more; maximin separation with its scale-invariant start returns the same
+clusters in any unit.
 """
 
 import matplotlib.pyplot as plt

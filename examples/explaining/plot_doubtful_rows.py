@@ -2,8 +2,8 @@
 Rows in doubt
 =============
 
-Margins tell which images lie deep inside their cluster and which next to another one. The second
-row shows what somebody should look at.
+Margins show which images lie deep inside their cluster and which are close to another. The second
+row shows the images to check by hand.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Do new rows fall into clusters as before?
 =========================================
 
-A model of last year's tumours meets new ones: first a random part of the same table, then a part
-with few of the small ones. A test says whether the change is more than chance.
+A model of last year's tumours is applied to new ones: first a random part of the same table, then
+a part with few small tumours. A test says whether the change is more than chance.
 """
 
 import matplotlib.pyplot as plt

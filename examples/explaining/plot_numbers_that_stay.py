@@ -2,8 +2,8 @@
 Numbers that stay from fit to fit
 =================================
 
-Clusters are numbered by size, so a refit on other rows may number them otherwise.
-`align_labels` gives the clusters of a new fit the numbers that agree best with those before.
+Clusters are numbered by size, so a fit to other rows may number them differently. `align_labels`
+gives the clusters of a new fit the numbers that agree best with the earlier ones.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ Clusters in words and rules
 ===========================
 
 `profile` says what is typical of each cluster, in the units of the table. `explain` finds short
-rules that tell a cluster from the others, and tests them on rows that it held back.
+rules that describe each cluster, and tests them on held-back rows.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ labels = model.predict(wines)
 print(profile(wines, labels))
 
 # %%
-# The rules, with how many of the rows they cover belong to the cluster.
+# The rules, with the share of the rows they cover that belong to the cluster.
 found = explain(model, wines).to_frame("clusters")
 print(found.to_string())
 

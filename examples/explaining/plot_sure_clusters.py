@@ -2,8 +2,8 @@
 Sizes, and how sure each cluster is
 ===================================
 
-One block for each cluster, as high as it has rows, sorted by how sure these are. A full block is a
-cluster of its own; one that thins out reaches into its neighbours.
+One block for each cluster, as high as its number of rows, with the most certain rows on top. A
+full block is a distinct cluster; one that thins out overlaps with its neighbours.
 """
 
 from sklearn.datasets import load_wine

@@ -2,8 +2,9 @@
 What separates the clusters
 ===========================
 
-A linear boundary has a weight for each feature. Times the deviation of the feature it is
-comparable between units: how far a typical change moves a row towards the other cluster.
+A linear boundary has a weight for each feature. Multiplied by the standard deviation of the
+feature, weights are comparable across units: they say how far a typical change moves a row towards
+the other cluster.
 """
 
 from sklearn.datasets import load_breast_cancer

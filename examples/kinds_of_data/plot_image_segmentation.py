@@ -3,9 +3,8 @@ Image segmentation
 ==================
 
 Two photographs, split by the colours of their pixels alone, each region painted in its mean
-colour. KMeans leaves holes in the flower and takes light on the roof and the trees for sky;
-maximum margin clustering does so far less. It reaches four regions by splitting in two, again and
-again.
+colour. KMeans leaves holes in the flower and mistakes light on the roof and the trees for sky;
+maximum margin clustering does so far less. It finds four regions by repeated splits in two.
 """
 
 import sys

@@ -2,9 +2,9 @@
 A table with categories
 =======================
 
-Patients of the diabetes study, with a category among the numbers. `TablePreparer` makes numbers
-of a data frame, weighs columns alike whatever they become, and says what it did.
-`cluster_findings` warns where one column makes the clusters by itself.
+Patients of the diabetes study, with a category among the numbers. `TablePreparer` turns a data
+frame into numbers, gives all columns the same weight however many features they become, and says
+what it did. `cluster_findings` warns if one column determines the clusters by itself.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Images: all ten digits
 ======================
 
-Least-squares clustering finds ten clusters at once, with curved boundaries. The mean image of
-each shows what it found; digits written in two ways may share a cluster, or have two.
+Least-squares clustering finds ten clusters at once, with curved boundaries. The mean image of each
+cluster shows what it holds; two digits may share a cluster, and a digit written in two ways may
+have two.
 """
 
 import matplotlib.pyplot as plt

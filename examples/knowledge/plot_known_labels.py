@@ -2,9 +2,9 @@
 A few known labels
 ==================
 
-Ones and eights are the pair of digits that is hardest to tell apart without labels. Somebody
-looked at some of the images and wrote down the digit. Clusters keep to what is known without
-exception, and the boundary follows. The curve counts the images that nobody looked at.
+Ones and eights are the pair of digits that is hardest to tell apart without labels. Some of the
+images have known digits. The clusters always keep these labels, and the boundary follows. The
+curve counts errors among the other images only.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Pairs that belong together
 ==========================
 
-Six flowers near the border are known to be of one kind with another one, drawn as lines.
-`must_link` moves them to its cluster without exception, and the boundary as far as the method
-follows: links are about rows, not about places. `cannot_link` does the opposite.
+Six flowers near the border are known to be of the same kind as another flower; lines show these
+links. `must_link` always moves them to its cluster. The boundary follows only as far as the method
+allows: links are about rows, not about places. `cannot_link` does the opposite.
 """
 
 import matplotlib.pyplot as plt

@@ -51,8 +51,8 @@ _REGISTRY = {
 }
 _MODULES = ("datasets", "metrics", "plots", "stability", "tables")
 # The classes that fitted clusterers hold, with their homes. Model files name the classes of this
-# library without a module, so that they load after one has moved to another file. What stands in
-# neither table is not saved and not loaded; no name stands in both.
+# library without a module, so that they load after one has moved to another file. Classes in
+# neither table are not saved and not loaded; no name is in both.
 _PARTS = {
     "ApproximateSearch": "similarity.forest",
     "Boundaries": "models.boundaries",

@@ -1,4 +1,4 @@
-"""The compiler of inner loops, with the settings of the house."""
+"""The compiler of inner loops, with our settings."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ class _Kept(FunctionCache):
 
 
 def njit(function=None, **options):
-    """Compile a function once per machine; once per process where no folder can be written.
+    """Compile a function once per machine, or once per process if no cache folder is writable.
 
     Without fastmath a sum keeps its order, so that the same input gives the same output on every
     machine.
@@ -51,10 +51,10 @@ def interpreted(compiled):
 
 
 class Gradual:
-    """A compiled function whose first small calls do without compilation.
+    """A compiled function whose first small calls run without compilation.
 
-    That takes seconds, which few samples do not repay. Python takes the same steps in the same
-    order, and so has the same results.
+    Compilation takes seconds, which few samples do not justify. Python takes the same steps in the
+    same order, and so gives the same results.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Gradual:
         if work > self._left or self.compiled.signatures or self._is_on_disk:
             return self.compiled(*args)
         self._left -= work
-        with np.errstate(all="ignore"):  # compiled code tells nothing of it either
+        with np.errstate(all="ignore"):  # compiled code does not report it either
             return self._interpreted(*args)
 
     @cached_property
@@ -91,8 +91,8 @@ class Gradual:
 def in_threads(function, n_rows, n_threads):
     """Call ``function(start, stop)`` on consecutive parts of rows, in threads.
 
-    They run side by side if it was compiled with ``nogil=True``. Loops that numba makes parallel
-    would end every process that is forked after the first of them.
+    They run in parallel if it was compiled with ``nogil=True``. Numba's own parallel loops would
+    crash every process that is forked after the first of them.
     """
     if n_threads == 1:
         function(0, n_rows)

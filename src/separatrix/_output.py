@@ -8,12 +8,12 @@ __all__ = ["data_frame", "html_table", "in_digits", "in_percent", "quoted", "tex
 
 
 def in_digits(value: float) -> str:
-    """A number in as many digits as people read: 5.55, 1,234, 0.00123."""
+    """A number in as many digits as readers need: 5.55, 1,234, 0.00123."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
 def in_percent(share: float) -> str:
-    """A share in per cent; one that is nearly all or nearly nothing is not called so."""
+    """A share in per cent; a share near 0 or 1 is not rounded to it."""
     percent = 100 * share
     if 0 < percent < 0.5 or 99.5 < percent < 100:
         return "< 1 %" if percent < 1 else "> 99 %"
@@ -21,7 +21,7 @@ def in_percent(share: float) -> str:
 
 
 def quoted(names, most=12):
-    """Names in quotes, so that one sees where they end; only the first of many."""
+    """Names in quotes, to show where they end; only the first of many."""
     names = list(names)
     return ", ".join(f"{name!r:.80}" for name in names[:most]) + ", ..." * (len(names) > most)
 
@@ -37,7 +37,7 @@ def text_table(header: list[str], rows: list[list[str]], *, left: tuple[int, ...
 
 
 def html_table(header: list[str], rows: list[list[str]]) -> str:
-    """The same cells for notebooks; whatever they hold stays text."""
+    """The same cells for notebooks; all contents are shown as text."""
 
     def line(cells, first="th", others="td"):
         kinds = [first] + [others] * (len(cells) - 1)

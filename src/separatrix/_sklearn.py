@@ -62,7 +62,7 @@ DOC_LINK = (
 
 
 class Interval(AnyInterval):
-    """Numbers of an interval; True and False are none, though Python counts with them."""
+    """Numbers of an interval; True and False do not count as numbers."""
 
     def is_satisfied_by(self, val):
         """Whether a value is such a number."""
@@ -87,7 +87,7 @@ def last_step(estimator):
 
 def namespace_of(array):
     """Array namespace and device of `array`; sparse matrices count as NumPy."""
-    if type(array) is np.ndarray:  # inner loops ask this question a thousand times
+    if type(array) is np.ndarray:  # inner loops call this a thousand times
         return _NUMPY_NAMESPACE, None
     xp, _, device = get_namespace_and_device(array)
     return xp, device
@@ -99,10 +99,10 @@ def is_numpy(array):
 
 
 def is_dask(X):
-    """Whether `X` is a dask collection, told without importing dask.
+    """Whether `X` is a dask collection, found without importing dask.
 
-    Arrays of xarray have dask's methods, whether they hold a dask array or not. Those of dask are
-    told by their home, since to make the graph of a frame takes long.
+    Arrays of xarray have dask's methods, whether they hold a dask array or not. Collections of
+    dask are recognised by their module, since it takes long to make the graph of a frame.
     """
     if not hasattr(X, "__dask_graph__"):
         return False
@@ -180,7 +180,7 @@ def _limited(function, user_api):
 def _end_idle_threads():
     """End the threads that GNU OpenMP keeps for its next loop, which then starts others.
 
-    After a fork the child has none of them but does not know, and would wait for them for ever.
+    After a fork the child has none of these threads, and would wait for them for ever.
     """
     for library in ThreadpoolController().select(prefix="libgomp").lib_controllers:
         pause = getattr(library.dynlib, "omp_pause_resource_all", None)

@@ -1,9 +1,9 @@
 """Types of what users pass and get, for the signatures of the public surface.
 
-What is passed is checked when it comes in: arrays, sparse matrices and tables of any library, and
-lists of numbers. No type covers these: NumPy's ArrayLike knows no sparse matrix and takes a text.
-So the names here are for readers. What comes back is an array of the library that was passed; type
-checkers are told of NumPy's, which most users have.
+Arguments are checked at run time: arrays, sparse matrices and tables of any library, and lists of
+numbers. No type covers all of these: NumPy's ArrayLike excludes sparse matrices and includes
+texts. So the names here are for readers. Results are arrays of the library that was passed; for
+type checkers they are NumPy's, which most users have.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # both libraries are loaded by need
+if TYPE_CHECKING:  # both libraries are loaded when needed
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame

@@ -1,7 +1,7 @@
-"""Artificial data of the papers: clusters that are known, and not blobs.
+"""Artificial data of the papers: known clusters that are not round.
 
 The sets are those of section 8.2 of [1]_. The first is drawn as the paper says; of the other two
-it shows a picture alone, and here they are drawn from the usual formulas.
+it only shows a picture, and here they are drawn by the usual formulas.
 
 References
 ----------
@@ -23,7 +23,7 @@ __all__ = ["make_two_circles", "make_two_gaussians", "make_two_moons"]
 def make_two_gaussians(
     n_samples: int = 300, *, random_state: RandomState = None
 ) -> tuple[Array, Array]:
-    """Two flat Gaussians across each other, one above the other: 2gaussians of the paper.
+    """Two elongated Gaussians that cross, one above the other: 2gaussians of the paper.
 
     The first cluster is long in the first coordinate, with variances 100 and 4, and lies at
     height 3; the second is long in the second coordinate and lies at height -3.
@@ -31,7 +31,7 @@ def make_two_gaussians(
     Parameters
     ----------
     n_samples : int, default=300
-        Number of samples; of an odd number, the first cluster has one more.
+        Number of samples. If it is odd, the first cluster has one more.
     random_state : int, RandomState instance or None, default=None
         Draws the samples and their order.
 
@@ -68,7 +68,7 @@ def make_two_moons(
     Parameters
     ----------
     n_samples : int, default=400
-        Number of samples; of an odd number, the first cluster has one more.
+        Number of samples. If it is odd, the first cluster has one more.
     noise : float, default=0.1
         Standard deviation of the normal noise that is added to both coordinates.
     random_state : int, RandomState instance or None, default=None
@@ -83,7 +83,7 @@ def make_two_moons(
 
     See Also
     --------
-    sklearn.datasets.make_moons : The same crescents, with samples at even distances.
+    sklearn.datasets.make_moons : The same crescents, with evenly spaced samples.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def make_two_circles(
     Parameters
     ----------
     n_samples : int, default=315
-        Number of samples; of an odd number, the first cluster, the outer ring, has one more.
+        Number of samples. If it is odd, the first cluster, the outer ring, has one more.
     factor : float, default=0.3
         Radius of the inner ring, between 0 and 1; that of the outer ring is one.
     noise : float, default=0.05
@@ -129,7 +129,7 @@ def make_two_circles(
 
     See Also
     --------
-    sklearn.datasets.make_circles : The same rings, with samples at even distances.
+    sklearn.datasets.make_circles : The same rings, with evenly spaced samples.
 
     Examples
     --------

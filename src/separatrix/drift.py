@@ -18,14 +18,14 @@ from separatrix.models.scores import cluster_scores, ignoring_names, in_memory, 
 __all__ = ["Drift", "assignment_drift", "drift_of_sizes"]
 
 LEVEL = 0.05
-LEAST_EXPECTED = 5  # rows in a cell; with fewer, chi-square is no good approximation
+LEAST_EXPECTED = 5  # rows in a cell; with fewer, chi-square is a poor approximation
 N_DRAWS = 2_000  # tables drawn in its place
 HEADER = ["cluster", "fit", "new"]
 
 
 @dataclass(frozen=True, repr=False)
 class Drift:
-    """New rows beside those of a fit. It prints as a table.
+    """Comparison of new rows with those of a fit. It prints as a table.
 
     Attributes
     ----------
@@ -156,11 +156,11 @@ def assignment_drift(
     level: float = LEVEL,
     random_state: RandomState = None,
 ) -> Drift:
-    """Compare how new rows fall into clusters with how those of the fit did.
+    """Test whether new rows fall into clusters as the rows of the fit did.
 
     Shares of clusters are compared by the chi-square test of homogeneity [1]_, and margins by the
-    two-sample test of Kolmogorov and Smirnov. A change that moves rows along the boundaries,
-    within their clusters, is not noticed.
+    two-sample Kolmogorov-Smirnov test. The tests do not detect a change that moves rows along the
+    boundaries, within their clusters.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def assignment_drift(
     Returns
     -------
     drift : Drift
-        It prints as a table; `has_changed` and `words` tell the finding.
+        It prints as a table; `has_changed` and `words` give the result.
 
     References
     ----------
@@ -238,7 +238,7 @@ def assignment_drift(
 
 
 def drift_of_sizes(sizes_fit, sizes_new):
-    """Drift as far as sizes of clusters 0, 1, ... tell."""
+    """Drift in the sizes of clusters 0, 1, ..."""
     fit, new = np.asarray(sizes_fit), np.asarray(sizes_new)
     return Drift(list(range(len(fit))), fit, new, p_shares=_p_shares(fit, new))
 
@@ -275,7 +275,7 @@ def _margins(model, X):
 
 
 def _separation(model, X, labels):
-    """Separation probability of the clusters of rows, None where it has no meaning."""
+    """Separation probability of the clusters of rows; None if it is undefined."""
     if X is None or get_tags(model).input_tags.pairwise:
         return None
     # metrics exports what is here, and so cannot be imported before

@@ -14,7 +14,7 @@ __all__ = ["segment_image"]
 
 # Kernel width of the paper, for values from 0 to 255, as a share of the range of values.
 WIDTH = 500 / 255
-# Ranges of values that an image may be meant to have, where its dtype does not tell.
+# Possible ranges of values of an image, if its dtype does not determine it.
 RANGES = (1.0, 255.0, 65535.0)
 
 
@@ -28,7 +28,7 @@ def segment_image(image: ArrayLike, n_segments: int = 2, *, estimator: Any = Non
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, n_channels)
-        Grey values, or 1, 3 or 4 channels, of which a fourth counts like the others. Values are
+        Grey values, or 1, 3 or 4 channels; a fourth channel counts like the others. Values are
         divided by their range before they are clustered: 255 or 65535 for unsigned integers of 8
         or 16 bits, otherwise the first of 1 (not for integers), 255 and 65535 that no absolute
         value exceeds, or else the largest. So an image of floats up to 1 is split like the same
@@ -38,10 +38,10 @@ def segment_image(image: ArrayLike, n_segments: int = 2, *, estimator: Any = Non
     estimator : object, default=None
         Clusterer with a parameter `n_clusters` and with `sample_weight` in its `fit`, such as
         `sklearn.cluster.KMeans`. A clone of it is used, with `n_clusters` set to `n_segments`.
-        None stands for `MaximumMarginClustering` with the paper's [1]_ Gaussian kernel of width
-        500 / 255, in units of the range of values, and C=500. It splits the image in two, then
-        one of the parts, and so on; the smaller side of a split has at least a fifth of it, so
-        small things on a plain ground need an estimator with a larger `balance`.
+        None means `MaximumMarginClustering` with the paper's [1]_ Gaussian kernel of width 500 /
+        255, in units of the range of values, and C=500. It splits the image in two, then one of
+        the parts, and so on; the smaller side of a split has at least a fifth of it, so small
+        objects on a plain background need an estimator with a larger `balance`.
 
     Returns
     -------
@@ -169,9 +169,9 @@ def _default_estimator():
         # regions of a photograph differ much in size: one may have four times the other's pixels
         balance=0.6,
         multiway="bisection",
-        n_components=25,  # a kernel this wide is known to one in a million by as many features
-        # far more colours than needed tell the regions apart: as the paper does, start at C
-        # itself, and stop at changes that the eye does not see
+        n_components=25,  # an error of one in a million for a kernel this wide
+        # there are far more colours than needed to separate the regions: as in the paper, start at
+        # C itself, and stop at invisible changes
         C_path=1,
         tol=1e-3,
         random_state=0,

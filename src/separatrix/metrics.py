@@ -75,7 +75,7 @@ def _contingency(y_true, y_pred, sample_weight):
 def clustering_accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Weights = None
 ) -> float:
-    r"""Share of samples on the best one-to-one matching of clusters with classes.
+    r"""Share of samples that agree with the best one-to-one matching of clusters to classes.
 
     .. math:: \max_{\pi} \frac{1}{\sum_i v_i} \sum_i v_i \, [\pi(\hat y_i) = y_i]
 
@@ -128,7 +128,7 @@ def clustering_accuracy(
 def clustering_error(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Weights = None
 ) -> float:
-    """Share of samples off the best one-to-one matching of clusters with classes.
+    """Share of samples that disagree with the best one-to-one matching of clusters to classes.
 
     This is one minus :func:`clustering_accuracy`, whose notes describe the matching.
 
@@ -373,7 +373,7 @@ def generalized_separation_score(
                 f"metric={metric!r} gave distances from {distances.min():g} to {largest:g}: "
                 "they must be finite and nonnegative; use another metric or other samples."
             )
-        # All sums are in units of the largest distance so far, lest the squares overflow.
+        # All sums are in units of the largest distance so far, so that squares do not overflow.
         if largest > scale:
             sums *= scale / largest
             squares *= (scale / largest) ** 2
@@ -595,7 +595,7 @@ def separation_probability_score(
     X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
         Samples.
     labels : array-like of shape (n_samples,)
-        Any labelling into two or more clusters. Of more than two the worst pair counts.
+        Any labelling into two or more clusters. With more than two, the worst pair counts.
     reg : float, default=0.1
         The paper's lambda; Lambda is the diagonal of the total covariance.
     sample_weight : float or array-like of shape (n_samples,), default=None
@@ -608,14 +608,14 @@ def separation_probability_score(
 
     See Also
     --------
-    separation_lower_bound : A cheaper bound of it.
-    generalized_separation_score : A relative for arbitrary distances.
+    separation_lower_bound : A cheaper lower bound.
+    generalized_separation_score : A similar score for arbitrary distances.
 
     Notes
     -----
-    Compare labellings of the same data at one common `reg`, never values from different ones.
-    Between two-cluster tasks of the same kind the score goes along with accuracy; across data
-    sets, methods or numbers of clusters it says little, so do not choose by it there.
+    Compare labellings of the same data at the same `reg` only. Among two-cluster tasks of the same
+    kind the score rises and falls with accuracy; across data sets, methods or numbers of clusters
+    it says little, so do not use it to choose among those.
 
     References
     ----------
@@ -712,9 +712,9 @@ def validity_score(
 ) -> float:
     """Predicted agreement of a labelling with the unknown classes.
 
-    Boosted trees predict the adjusted Rand index (ARI) of `labels` with the classes, less that of
-    a typical labelling of the same samples. They read some fifty features of the labelling, such
-    as silhouettes, modularity, cuts, likelihoods of Gaussian clusters and gaps in spanning trees.
+    Boosted trees predict the adjusted Rand index (ARI) of `labels` with the classes, minus that of
+    a typical labelling of the same samples. They use some fifty features of the labelling, such as
+    silhouettes, modularity, cuts, likelihoods of Gaussian clusters and gaps in spanning trees.
 
     Parameters
     ----------
@@ -724,10 +724,11 @@ def validity_score(
         Any labelling into two or more clusters, fewer than samples. A label of -1 is a cluster
         like any other.
     max_samples : int, default=10_000
-        Samples to look at; of more, at as many drawn without replacement. At least 3.
+        Largest number of samples to use, at least 3; from more, as many are drawn without
+        replacement.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples, and halves them for one of the features. None is the seed 0, so that
-        all labellings are scored on the same samples.
+        Seed for drawing the samples, and for halving them for one of the features. None means seed
+        0, so that all labellings are scored on the same samples.
 
     Returns
     -------
@@ -736,8 +737,8 @@ def validity_score(
 
     See Also
     --------
-    separation_probability_score : How well a hyperplane parts two clusters.
-    generalized_separation_score : A relative for arbitrary distances.
+    separation_probability_score : How well a hyperplane separates two clusters.
+    generalized_separation_score : A similar score for arbitrary distances.
 
     Notes
     -----
@@ -746,12 +747,12 @@ def validity_score(
     single score says nothing, nor do scores of different data sets.
 
     The trees were grown on synthetic data alone, in which the classes are groups of near or
-    connected samples. They know the Euclidean geometry of the features as given, not what the
-    features mean: scale features that have different units, and expect no help where the classes
-    are not visible in distances. Of more than 50 features, the first 50 principal components
+    connected samples. They use the Euclidean geometry of the features as given, not what the
+    features mean: scale features that have different units, and do not rely on the score where
+    distances do not show the classes. Of more than 50 features, the first 50 principal components
     count.
 
-    The score is no proof of structure: of noise, too, some labelling scores best.
+    The score does not prove structure: some labelling of noise scores best, too.
 
     Examples
     --------
@@ -763,7 +764,7 @@ def validity_score(
     >>> validity_score(X, y) > validity_score(X, halves)
     True
     """
-    # numba comes with these, and no other score needs it
+    # these load numba, which no other score needs
     from separatrix.similarity.geometry import Geometry
     from separatrix.validity.features import Measures, labelling_features, sample_features
     from separatrix.validity.learned import learned_validity
@@ -809,7 +810,7 @@ def structure_test(
     n_jobs: int | None = None,
     random_state: RandomState = None,
 ) -> "Structure":
-    r"""Test whether clusters are more than what a table without clusters has, too.
+    r"""Test whether clusters are more than chance would show in a table without clusters.
 
     Any clusterer finds clusters in noise. The test draws tables like `X` that have none, clusters
     them, and compares three measures: how far the density falls between neighbouring clusters
@@ -821,27 +822,29 @@ def structure_test(
     X : array-like of shape (n_samples, n_features)
         Samples.
     clustering : clusterer or array-like of shape (n_samples,)
-        A clusterer, of which clones cluster `X` and the tables without clusters; or labels from
-        anywhere, compared with what k-means, single linkage that keeps sizes even, and cuts of a
-        spanning tree find in these tables with as many clusters. A label of -1 is a cluster like
-        any other.
+        A clusterer, whose clones cluster `X` and the tables without clusters; or labels from any
+        source, which are compared with those that k-means, single linkage that keeps sizes even,
+        and cuts of a spanning tree give these tables, for the same number of clusters. A label of
+        -1 is a cluster like any other.
     n_draws : int or None, default=None
-        Tables without clusters of each of three kinds, at least 8. None draws 8, and where these
-        leave a doubt 16 to 24, more of few samples. A kind that looks like `X` ends the test.
+        Number of tables without clusters of each of three kinds, at least 8. None draws 8, or 16
+        to 24 if these leave a doubt, more if there are few samples. The test ends as soon as one
+        kind looks like `X`.
     level : float, default=0.15
-        Clusters are there where the p-value is below it. The largest p-value of three kinds of
-        tables counts, so that at 0.15 about four in a hundred tables without clusters pass.
+        The test finds clusters if the p-value is below this level. The largest p-value of the
+        three kinds of tables counts, so at 0.15 it finds clusters in about four of a hundred
+        tables without any.
     max_samples : int, default=2_000
-        Samples to look at; of more, at as many drawn without replacement.
+        Largest number of samples to use; from more, as many are drawn without replacement.
     n_jobs : int, default=None
-        Tables that are looked at at the same time, as in joblib.
+        Number of tables that are clustered at the same time, as in joblib.
     random_state : int, RandomState instance or None, default=None
         Draws the samples and the tables. None is the seed 0.
 
     Returns
     -------
     structure : Structure
-        It prints as a table; `has_clusters`, `p_value` and `words` tell the finding.
+        It prints as a table; `has_clusters`, `p_value` and `words` give the result.
 
     See Also
     --------
@@ -849,18 +852,17 @@ def structure_test(
 
     Notes
     -----
-    A table without clusters has as many samples, and columns that have one mode each and correlate
-    as those of `X` do (a Gaussian copula); or principal coordinates that have one mode each and
-    are independent; or the covariances and distances from the mean of `X`, with a density that is
-    the same on ellipsoids and falls outwards. Each measure is put in units of its standard
-    deviation over these tables, and the statistic is the length of what lies above their means.
-    The p-value comes from the distribution of extremes with the mean and variance that the
-    statistic has on these tables, and the largest one of the three kinds counts. So a stretched
-    axis, a skewed column, correlated ones or a ball are no clusters. Columns of few values are
-    spread out first,
-    and one-hot columns stay those of a category: levels and categories by themselves are no
-    clusters, either. What is neither a group nor like these tables, such as one curved band, may
-    be taken for clusters.
+    The tables without clusters have as many samples as `X`. There are three kinds: columns with
+    one mode each and the correlations of `X` (a Gaussian copula); independent principal
+    coordinates with one mode each; and the covariances and distances from the mean of `X`, with a
+    density that is constant on ellipsoids and falls outwards. Each measure is divided by its
+    standard deviation over these tables, and the statistic is the norm of the excesses over their
+    means. The p-value comes from the extreme value distribution with the mean and variance of the
+    statistic on these tables, and the largest of the three kinds counts. So a stretched axis, a
+    skewed column, correlated columns or a ball do not count as clusters. Columns of few values are
+    spread out first, and one-hot columns remain one-hot: levels and categories by themselves are
+    not clusters either. Data that are neither a group nor like these tables, such as one curved
+    band, may be mistaken for clusters.
 
     Scale features that have different units. Of more than 50 features, the first 50 principal
     components count.
@@ -878,7 +880,7 @@ def structure_test(
     >>> structure_test(noise, KMeans(3, n_init=3)).has_clusters
     False
     """
-    # numba comes with these, and few scores need it
+    # these load numba, which few scores need
     from separatrix.validity import structure
 
     X = check_rows(X, dtype=np.float64, sparse=False, scale_free=True)

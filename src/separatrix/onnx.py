@@ -25,7 +25,7 @@ def register_onnx_converters() -> None:
 
     See Also
     --------
-    skops_trusted_types : What has to be trusted to load a model in Python.
+    skops_trusted_types : Types to trust when a model is loaded in Python.
     """
     try:
         from skl2onnx import update_registered_converter
@@ -56,14 +56,14 @@ def _outputs(scope, model, inputs, custom_parsers=None):
 
 
 def _shapes(operator):
-    """Shapes of the outputs, after a look at whether the model is linear."""
+    """Shapes of the outputs, after a check that the model is linear."""
     model: Any = operator.raw_operator
     check_is_fitted(model)
     if not hasattr(model, "coef_"):
         kernel = getattr(model, "kernel", None)
         raise ValueError(
-            f"{type(model).__name__} with kernel={kernel!r} has no linear boundaries, and only "
-            "these are converted to ONNX: fit it with kernel='linear', or save it by skops."
+            f"{type(model).__name__} with kernel={kernel!r} has no linear boundaries; only linear "
+            "ones can be converted to ONNX: fit it with kernel='linear', or save it with skops."
         )
     n_rows, n_clusters = operator.inputs[0].type.shape[0], model.boundary_sides_.shape[1]
     label, scores = operator.outputs

@@ -13,8 +13,8 @@ from separatrix.tables.columns import named_columns
 
 __all__ = ["ClusterProfile", "Difference", "Profile", "profile", "profile_of"]
 
-MOST_TOLD = 3  # columns that are told of each cluster
-LEAST_TOLD = 0.2  # standard deviations; a smaller difference is none to speak of
+MOST_TOLD = 3  # columns shown for each cluster
+LEAST_TOLD = 0.2  # standard deviations; smaller differences are left out
 MISSING = "missing"
 HEADER = ["cluster", "rows", "share", "typical"]
 QUARTILES = {"25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -57,7 +57,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ClusterProfile:
-    """One cluster beside the rest.
+    """One cluster compared with the rest.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ClusterProfile:
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """Clusters of a table, each beside the rest. It prints as a table.
+    """Clusters of a table, each compared with the rest. It prints as a table.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Profile:
 
     @cached_property
     def summaries(self) -> dict[str, list[float]]:
-        """Of each column of numbers the quartiles in each cluster, of each category its share."""
+        """Quartiles of each column of numbers in each cluster; for each category, its share."""
         found: dict[str, list[float]] = {}
         for column in self._columns:
             if column.kind == "numbers":
@@ -156,22 +156,22 @@ class Profile:
 
 
 def profile(X: Any, labels: ArrayLike, feature_names: Any = None) -> Profile:
-    r"""Tell what is typical of each cluster: its size, and the columns that differ most.
+    r"""Describe what is typical of each cluster: its size, and the columns that differ most.
 
-    A column differs by the mean of the cluster less that of the rest, in standard deviations of
-    the whole column,
+    The difference of a column is the mean of the cluster minus that of the rest, in standard
+    deviations of the whole column,
 
     .. math:: \frac{\bar x_k - \bar x_{-k}}{s}
 
-    A category counts by the ones and zeros of its rows, so that the difference is one of shares
-    and compares with that of numbers. Differences below 0.2 are not told.
+    A category is compared by its share of the rows, so that its difference is comparable with that
+    of a number. Differences below 0.2 are left out.
 
     Parameters
     ----------
     X : data frame or array-like of shape (n_samples, n_columns)
-        Table, in the units that readers know: a data frame of pandas, polars or pyarrow, or an
-        array. Texts and truth values are categories. Missing numbers and dates are left out of
-        the means; a missing category is a category.
+        Table in familiar units: a data frame of pandas, polars or pyarrow, or an array. Texts and
+        truth values are categories. Missing numbers and dates are left out of the means; a missing
+        category is a category.
     labels : array-like of shape (n_samples,)
         The cluster of each row; the number -1 for rows of no cluster.
     feature_names : list of str, default=None
@@ -234,7 +234,7 @@ def profile_of(columns, labels):
 
 
 def _largest(differences):
-    """The differences worth telling, the largest first, one of each column."""
+    """The differences worth showing, the largest first, one per column."""
     # of two categories that differ as much, the one that the cluster has more of
     ranked = sorted(differences, key=lambda one: (-round(abs(one.effect), 9), -one.effect))
     of_columns: dict[str, Difference] = {}

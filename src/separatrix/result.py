@@ -34,7 +34,7 @@ class Problem(Protocol):
 
     @property
     def X(self) -> Any:
-        """The samples as the solver sees them."""
+        """The samples in the solver's form."""
 
     def labels_of(self, rule: Any) -> Any:
         """Labels that what a solver found gives to these samples."""
@@ -48,7 +48,7 @@ class Model(Protocol):
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters told apart."""
+        """Number of clusters."""
 
     def scores(self, X: Any) -> Any:
         """One value per sample for two clusters, otherwise a column per cluster."""
@@ -64,7 +64,7 @@ class Model(Protocol):
 
 
 def decoded(scores):
-    """Clusters or classes that go with scores: the sign of one column, the largest of several."""
+    """Clusters or classes given by scores: the sign of one column, the largest of several."""
     xp, _ = namespace_of(scores)
     labels = scores > 0 if scores.ndim == 1 else xp.argmax(scores, axis=1)
     return xp.astype(labels, xp.int32)
@@ -170,14 +170,14 @@ class Status(enum.Enum):
     CONVERGED = "The labels are a fixed point of the updates, up to tol."
     STOPPED = "A callback stopped the fit."
     CYCLED = (
-        "The label updates run in a cycle, so no labelling is a fixed point; the labels "
-        "returned are the best of those met. Other parameters or another `init` may avoid it."
+        "The label updates run in a cycle, so no labelling is a fixed point; the best labels "
+        "found are returned. Other parameters or another `init` may avoid this."
     )
-    STALLED = "Labels still moved but the criterion no longer improved; the best are returned."
+    STALLED = "Labels still changed but the criterion no longer improved; the best are returned."
     MAX_ITER = "The labels still changed after max_iter updates; increase max_iter or tol."
     GAP_LEFT = (
         "The certified gap to the optimum, gap_, is above gap_tol; increase max_steps, or gap_tol "
-        "where rounding allows no more."
+        "if rounding allows no smaller gap."
     )
     MIX_LEFT = (
         "The weights of the labellings are farther from the best ones than gap_tol: gap_ says by "
@@ -198,17 +198,17 @@ class Status(enum.Enum):
         "samples. Ask for fewer clusters, or try another `init` or other parameters."
     )
     BROKEN_OFF = (
-        "Algorithm 1 broke off because its multiplier left the range in which a step is defined; "
+        "Algorithm 1 stopped because its multiplier left the range in which a step is defined; "
         "the responses before that step are returned. Use solver='sphere' or a smaller reg."
     )
     SIZES_UNMET = (
-        "No boundary keeps the cluster sizes asked for, because equal samples are never parted or "
-        "links bind too many; the nearest was taken. Allow other sizes."
+        "No boundary keeps the cluster sizes asked for, because equal samples are never separated "
+        "or links bind too many; the nearest was taken. Allow other sizes."
     )
     UNBALANCED = (
-        "No boundary keeps the clusters in the balance asked for, because equal samples are never "
-        "parted, single samples weigh too much or links bind too many; the nearest one was taken. "
-        "Increase `balance`."
+        "No boundary keeps the balance asked for, because equal samples are never separated, "
+        "single samples weigh too much or links bind too many; the nearest was taken. Increase "
+        "`balance`."
     )
 
     @property
@@ -276,9 +276,9 @@ class SolverResult:
 class Iterations:
     """Loop counter of a solver: ``for _ in iterations: ... iterations.record(objective)``.
 
-    It keeps the history and knows after the loop why it ended. Each pass ends with `record`, and
-    only then may the solver break. A subclass tells callbacks of each pass, so that solvers need
-    not know of them.
+    It keeps the history and, after the loop, why it ended. Each pass ends with `record`, and only
+    then may the solver break. A subclass reports each pass to callbacks, so that solvers do not
+    depend on them.
     """
 
     def __init__(self, max_iter):
@@ -305,7 +305,7 @@ class Iterations:
 
 
 class Progress:
-    """Where a solver asks for its loop counters; this one tells nobody."""
+    """Source of a solver's loop counters; this one reports nothing."""
 
     def subtask(self, name, max_subtasks):
         """Progress of a part of the task that has iterations of its own."""
@@ -346,9 +346,9 @@ class _ObservedIterations(Iterations):
 
 
 class ObservedProgress(Progress):
-    """Progress that speaks to scikit-learn's callbacks: a task of the estimator's task tree.
+    """Progress for scikit-learn's callbacks: a task of the estimator's task tree.
 
-    `attributes_of` tells the fitted attributes that a model would have; None before it is known.
+    `attributes_of` gives the fitted attributes that a model would have; None before it is known.
     """
 
     def __init__(self, estimator, context, X, attributes_of: Callable | None = None):

@@ -24,7 +24,7 @@ _OF_SEARCHES = (
 
 
 def skops_trusted_types(estimator: Any) -> list[str]:
-    """Types that skops has to trust, to load an estimator that it saved.
+    """Types that skops must trust to load an estimator that it saved.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def skops_trusted_types(estimator: Any) -> list[str]:
     Returns
     -------
     types : list of str
-        Full names of the estimator and of all that its models may hold, for the parameter
+        Full names of the estimator and of all types that its models may hold, for the parameter
         `trusted` of `skops.io.load` and the parameter `skops_trusted_types` of
         `mlflow.sklearn.log_model`. Models on graphs hold search trees of scikit-learn, whose
         compiled code does not check what it reads: load only files whose origin you know. The
-        model files of the command line do without these.
+        model files of the command line do not contain them.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def skops_trusted_types(estimator: Any) -> list[str]:
     cls = estimator if isinstance(estimator, type) else type(estimator)
     if not _is_ours(cls):
         raise TypeError(
-            f"estimator is a {cls.__module__}.{cls.__name__}, which is not of this library; pass "
+            f"estimator is a {cls.__module__}.{cls.__name__}, not one of this library; pass "
             "an estimator of separatrix, its class, or a pipeline that holds one."
         )
     by_boundaries = issubclass(cls, BoundaryClustering | BoundaryClassifier)

@@ -51,7 +51,7 @@ def _signs(h):
 
 
 def _isolated(Q, zero):
-    """Return the samples whose row is zero but for a positive diagonal (Definition 4)."""
+    """Return the samples whose row is zero except for a positive diagonal (Definition 4)."""
     linked = abs(Q) > zero
     if sparse.issparse(Q):
         rows, columns = linked.nonzero()
@@ -74,8 +74,8 @@ def _smallest_gap(Q):
 def _entry_classes(Q, tolerance):
     """Number the entries so that those within `tolerance` of each other share a number.
 
-    Rounding would part some equal entries at its steps; a chain of close neighbours parts none.
-    A chain may grow longer than the tolerance, so what is found with it is checked against `Q`.
+    Rounding would separate some equal entries at its steps; a chain of close neighbours separates
+    none. A chain may grow longer than the tolerance, so results are checked against `Q`.
     """
     values, positions = np.unique(Q, return_inverse=True)
     steps = np.diff(values, prepend=values[0]) > tolerance
@@ -83,7 +83,7 @@ def _entry_classes(Q, tolerance):
 
 
 def _refined(classes, colours):
-    """Refine two colourings side by side until neither tells apart more samples.
+    """Refine two colourings together until neither distinguishes more samples.
 
     Row 0 of `colours` colours the samples, row 1 their images: a permutation may send k to l
     only if ``colours[0, k] == colours[1, l]``. In each round the new colour of a sample is its
@@ -112,7 +112,7 @@ class _InvolutionSearch:
     """Permutations that are their own inverse, not the identity, and leave `Q` as it is.
 
     A depth-first search. Each node is a pair of colourings, refined after one more sample has
-    been given its image. `gave_up` tells afterwards whether `max_nodes` ended it.
+    been given its image. `gave_up` says afterwards whether `max_nodes` ended it.
     """
 
     def __init__(self, Q, tolerance, max_nodes=_MAX_NODES):
@@ -263,22 +263,22 @@ class Stability:
     anisotropic : bool or None
         Whether all eigenvalues are distinct (Definition 8); None if not computed.
     smallest_gap : float or None
-        Least distance of two eigenvalues as a part of the largest absolute eigenvalue.
+        Smallest distance between two eigenvalues as a share of the largest absolute eigenvalue.
     axisymmetry : ndarray of shape (n_samples,) or None
-        A permutation ``phi`` of the samples, its own inverse and not the identity, that leaves
-        the matrix as it is (Definition 7). The one behind `twin` if there is a twin.
+        A permutation ``phi`` of the samples, its own inverse and not the identity, that leaves the
+        matrix unchanged (Definition 7). If there is a twin, the permutation that gives it.
     axisymmetry_checked : bool
         Whether None in `axisymmetry` means that there is none.
     si_symmetry : ndarray of shape (2, n_samples) or None
-        Signs y of two different partitions with the same value of ``y'Qy``, which is what
-        SI-symmetry says (Definition 5). Up to 12 samples all partitions are compared; beyond,
-        these are what Theorem 10 makes of isolated samples and of `axisymmetry`.
+        Signs y of two different partitions with the same value of ``y'Qy``, which is the
+        definition of SI-symmetry (Definition 5). Up to 12 samples all partitions are compared;
+        beyond, these follow by Theorem 10 from isolated samples and from `axisymmetry`.
     si_symmetry_checked : bool
         Whether None in `si_symmetry` means that there are none.
     twin : ndarray of shape (n_samples,) or None
         Signs of a different partition with the same objective (Theorem 12).
     twin_checked : bool or None
-        Whether None in `twin` means that no symmetry makes one; None without responses.
+        Whether None in `twin` means that no symmetry gives one; None without responses.
     """
 
     isolated: np.ndarray
@@ -311,8 +311,8 @@ class Stability:
         if self.irreducible:
             return "No sample is isolated."
         return (
-            f"Isolated: {_listed(self.isolated.tolist())}. The matrix says nothing of the cluster "
-            "of such a sample; leave it out."
+            f"Isolated: {_listed(self.isolated.tolist())}. The matrix says nothing about the "
+            "cluster of such a sample; leave it out."
         )
 
     def _spectrum_line(self):
@@ -324,9 +324,9 @@ class Stability:
     def _symmetry_line(self):
         if self.axisymmetry is not None:
             swaps = [f"{i}-{j}" for i, j in enumerate(self.axisymmetry.tolist()) if i < j]
-            return f"Symmetric: swapping {_listed(swaps)} leaves the matrix as it is."
+            return f"Symmetric: swapping {_listed(swaps)} leaves the matrix unchanged."
         if self.axisymmetry_checked:
-            return "No symmetry: no swap of samples leaves the matrix as it is."
+            return "No symmetry: no swap of samples leaves the matrix unchanged."
         return "Symmetry: not known; too many samples, or the search was too long."
 
     def _si_symmetry_line(self):
@@ -343,8 +343,8 @@ class Stability:
     def _twin_line(self):
         if self.twin is not None:
             return (
-                "The partition is not unique: the swap makes of it a different one with the same "
-                "objective."
+                "The partition is not unique: the swap turns it into a different one with the "
+                "same objective."
             )
         if self.twin_checked:
             return "No symmetry turns the partition into a different one."
@@ -361,10 +361,10 @@ def finite_sample_stability(
     .. math:: -2 \lVert h \rVert_1 + \gamma h^\top Q h
               \quad \text{s.t.} \quad \lVert h \rVert_2 = 1
 
-    and parts the samples by the signs of h. If a permutation :math:`\phi` of the samples
-    leaves `Q` as it is, :math:`Q_{ij} = Q_{\phi(i) \phi(j)}`, then :math:`h_{\phi(i)}` has the
-    objective of :math:`h_i`. If its signs are neither those of h nor their opposites, it is the
-    twin of h: a different partition, just as good (Section 5 of [1]_).
+    and divides the samples by the signs of h. If a permutation :math:`\phi` of the samples leaves
+    `Q` unchanged, :math:`Q_{ij} = Q_{\phi(i) \phi(j)}`, then :math:`h_{\phi(i)}` has the objective
+    of :math:`h_i`. If its signs are neither those of h nor their opposites, it is the twin of h: a
+    different partition, just as good (Section 5 of [1]_).
 
     Parameters
     ----------
@@ -376,13 +376,13 @@ def finite_sample_stability(
         Entries are equal if they differ by at most this part of the largest absolute entry,
         eigenvalues if they differ by at most this part of the largest absolute one.
     max_samples : int, default=60
-        With more samples no symmetry is searched for. The time grows with the square of
-        the number of samples at the least, with its fourth power for regular matrices.
+        With more samples no symmetry is searched for. The time grows at least with the square of
+        the number of samples, and with its fourth power for regular matrices.
 
     Returns
     -------
     Stability
-        What was found; ``print`` it for sentences.
+        The findings, which print as sentences.
 
     See Also
     --------
@@ -393,21 +393,21 @@ def finite_sample_stability(
     Eigenvalues are computed for at most 5,000 samples. Those of a smooth kernel matrix fall off
     so fast that the last ones are equal to any tolerance.
 
-    Symmetries are found by colour refinement: samples are told apart by their diagonal
-    entries and the sorted entries of their rows, again and again by the colours at the other
-    ends, and then one sample after the other is given its image. The search gives up
-    after 5,000 images, and says so.
+    Symmetries are found by colour refinement: samples are distinguished by their diagonal entries
+    and the sorted entries of their rows, then repeatedly by the colours of the other samples, and
+    finally each sample in turn is given an image. The search gives up after 5,000 images, and says
+    so.
 
-    SI-symmetry, Definition 5 of [1]_, asks for a set of samples such that, for some signs, its
-    entries with the other samples sum to zero. That is to say that two partitions of the samples
-    have the same value of :math:`y^\top Q y`: each the signs of the set, and the signs, or their
-    opposites, of the others. So all partitions are valued and sorted. With more than 12 samples
-    there are so many that some would be equal up to `tol` by chance.
+    SI-symmetry, Definition 5 of [1]_, requires a set of samples such that, for some signs, its
+    entries with the other samples sum to zero. Equivalently, two partitions of the samples have
+    the same value of :math:`y^\top Q y`: both with the signs of the set, one with the signs of the
+    others and one with their opposites. So the values of all partitions are computed and sorted.
+    With more than 12 samples there are so many that some would be equal up to `tol` by chance.
 
     A twin proves that the partition is not unique. The converse does not hold, although
     Theorem 13 of [1]_ says that without symmetry all minima induce one partition: for
     small :math:`\gamma` each sign vector y has a local minimum near :math:`y / \sqrt n`, whatever
-    `Q` is. (The proof takes a sphere and an ellipsoid to meet in single points.) Compare the
+    `Q` is. (The proof assumes that a sphere and an ellipsoid meet in single points.) Compare the
     objectives of several starts instead.
 
     References
@@ -526,7 +526,7 @@ class ErrorBound:
             f"From {self.n_known} known labels: {parts}.",
         ]
         if self.is_vacuous:
-            lines.append("This says nothing: more than half can never be wrong.")
+            lines.append("This says nothing: at most half of the samples can be wrong.")
         return "\n".join(lines)
 
 
@@ -672,7 +672,7 @@ def clustering_error_bound(
     delta : float, default=0.05
         Probability that the bound may fail.
     margin : float, default=1.0
-        The rho above. The theorem has 1, which is of no use for `h` of unit norm; see Notes.
+        The rho above. The theorem's value 1 is useless for `h` of unit norm; see Notes.
 
     Returns
     -------
@@ -695,9 +695,9 @@ def clustering_error_bound(
       responses of a unit vector are about :math:`1 / \sqrt n`: take a margin of that size, or
       a quantile of ``abs(h)``, but not one chosen by the labels.
     - The paper takes the supremum of :math:`\mu` over all h that the solver may return for
-      `Q`. Here it is that of the one `h` at hand, which suffices as long as the labels had no
-      part in its choice. To choose among several partitions by their known labels, divide
-      `delta` by the number of partitions.
+      `Q`. Here it is that of the given `h`, which suffices as long as the labels did not influence
+      its choice. To choose among several partitions by their known labels, divide `delta` by the
+      number of partitions.
     - With `Q`, :math:`w = (\gamma Q - \eta I) h` takes the place of sign(h), with
       :math:`\lVert w \rVert^2` for n and :math:`w^\top h` for :math:`\mu`. The two are equal at a
       stationary point of the criterion. A bound on the cluster sizes that is met with

@@ -435,3 +435,10 @@ def test_every_script_has_a_run():
     }
     papers = "papers/__main__.py"  # in test_papers.py
     assert scripts - {papers} == set(RUNS)
+
+
+def test_the_readme_lists_every_script():
+    listed = re.findall(r"^\| `([\w/]+\.py)` \|", (BENCHMARKS / "README.md").read_text(), re.M)
+    papers = {name for name in listed if name.startswith("papers/")}
+    assert set(listed) - papers == set(RUNS)
+    assert papers == {f"papers/{path.stem}.py" for path in BENCHMARKS.glob("papers/*.toml")}

@@ -207,7 +207,7 @@ def test_one_class_is_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="at least 2 classes"):
         OptimalMarginDistributionMachine().fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="got 2 class of 3"):
+    with pytest.raises(ValueError, match="got 2 of 3 classes"):
         OptimalMarginDistributionMachine().fit(X, y, sample_weight=1.0 * (y > 0))
 
 

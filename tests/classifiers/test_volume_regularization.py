@@ -119,6 +119,6 @@ def test_isolated_samples_are_reported_where_fit_is_called():
     X, y = make_moons(40, noise=0.05, random_state=0)
     W = ApproximateVolumeRegularization().fit(X, y)._model.graph.W.toarray()
     W[3] = W[:, 3] = 0.0
-    with pytest.warns(UserWarning, match="1 of 40 samples are similar to no other") as caught:
+    with pytest.warns(UserWarning, match="1 of 40 samples are not similar to any other") as caught:
         ApproximateVolumeRegularization(affinity="precomputed").fit(W, y)
     assert [warning.filename for warning in caught] == [__file__]

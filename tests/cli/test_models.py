@@ -204,7 +204,7 @@ def test_another_process_predicts_the_same_labels(tmp_path):
     ("text", "said"),
     [
         ("a,color\n1,red\n", "there is no column 'b'"),
-        ("a,color,b\n1,pink,2\n", "line 2, column 'color': 'pink' is none of its categories"),
+        ("a,color,b\n1,pink,2\n", "line 2, column 'color': 'pink' is not one of its categories"),
         ("a,color,b\n1,red,two\n", "line 2, column 'b': 'two' is not a number"),
         ("a,color,b\n1,red,2024-01-01\n", "line 2, column 'b': 2024-01-01.* is not a number"),
         ("a,color,b\n1,red,\n", "line 2, column 'b': the value is missing"),
@@ -278,7 +278,7 @@ def replaced(path, content):
 def test_models_of_arrays_take_no_tables(tmp_path, refused):
     path = save(tmp_path / "model.skops")
     (tmp_path / "data.csv").write_text("a,b\n1,2\n")
-    assert f"{path}: takes no tables" in refused("predict", tmp_path / "data.csv", path)
+    assert f"{path}: this model takes no tables" in refused("predict", tmp_path / "data.csv", path)
 
 
 @pytest.mark.parametrize("content", [{}, [1], Pipeline([("scale", StandardScaler().fit(X))])])

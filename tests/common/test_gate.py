@@ -295,7 +295,9 @@ def test_names_of_lazy_columns_are_kept_and_compared(estimator):
     expected = fitted(estimator, frame).predict(frame)
     np.testing.assert_array_equal(np.asarray(model.predict(lazy)), expected)
     for other in (lazy[["c", "b", "a"]], frame[["c", "b", "a"]]):
-        with pytest.raises(ValueError, match=r"(?s)X is refused: The feature names.*same order"):
+        with pytest.raises(
+            ValueError, match=r"(?s)X cannot be used: The feature names.*same order"
+        ):
             model.predict(other)
 
 
@@ -615,7 +617,7 @@ def test_seeds_are_refused_by_name(seed):
         lambda: datasets.make_two_gaussians(6, random_state=seed),
         lambda: compare_clusterings(X, [KMeans(2)], random_state=seed),
     ):
-        with pytest.raises(ValueError, match=r"^random_state is refused"):
+        with pytest.raises(ValueError, match=r"^random_state cannot be used"):
             call()
 
 
@@ -640,7 +642,7 @@ def test_seeds_are_refused_by_name(seed):
         (lambda: plots.LabelImageDisplay([[1e300]]), r"labels has 1e\+300"),
         (lambda: stability.finite_sample_stability(1e300 * Q), "Q has values up to"),
         (lambda: plots.LabelImageDisplay([[0, 1]], image=[[1]]), "beside an image of"),
-        (lambda: plots.AgreementDisplay.from_labels([Y, Y]), "labels is refused"),
+        (lambda: plots.AgreementDisplay.from_labels([Y, Y]), "labels cannot be used"),
         (lambda: plots.HistoryDisplay(["a"]), "history must be numeric"),
     ],
 )

@@ -203,7 +203,7 @@ def test_samples_without_weight_change_no_fit():
 def test_a_start_that_outliers_empty_is_refused():
     X = with_far_samples()[0]
     init = np.r_[np.arange(len(X) - 2) % 2, 2, 2].astype(float)
-    with pytest.raises(ValueError, match=r"outliers=0\.1 takes all samples of label 2 in init"):
+    with pytest.raises(ValueError, match=r"outliers=0\.1 leaves no sample of label 2 in init"):
         KernelKMeans(3, outliers=0.1, init=init).fit(X)
 
 
@@ -270,7 +270,7 @@ def test_a_start_by_labels_is_cut_to_the_other_samples():
     np.testing.assert_array_equal(model.init, start)
     start[:-2] %= 2
     start[-2:] = 2
-    with pytest.raises(ValueError, match="takes all samples of label 2 in init"):
+    with pytest.raises(ValueError, match="leaves no sample of label 2 in init"):
         KernelKMeans(3, outliers=2 / len(X), init=start).fit(X)
 
 

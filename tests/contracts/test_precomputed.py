@@ -186,6 +186,6 @@ def test_samples_similar_to_no_other_are_told(estimator):
     W, y = blocks((11, 10))
     W = np.pad(W, (0, 1))
     model = estimator(2, affinity="precomputed", random_state=0)
-    with pytest.warns(UserWarning, match="1 of 22 samples are similar to no other"):
+    with pytest.warns(UserWarning, match="1 of 22 samples are not similar to any other"):
         model.fit(W)
     np.testing.assert_array_equal(model.labels_[:-1], y)

@@ -105,7 +105,7 @@ def test_one_cluster_has_all_samples_or_is_refused(estimator):
 
 
 def test_bounds_do_not_go_with_shares():
-    with pytest.raises(ValueError, match="shares='free' only"):
+    with pytest.raises(ValueError, match="need shares='free'"):
         RegularizedLeastSquaresClustering(3, min_size=5, shares="equal").fit(cloud())
 
 
@@ -197,7 +197,9 @@ def test_a_consensus_keeps_bounds():
 
 def test_bounds_do_not_go_with_links_that_they_might_break():
     X, y = groups()
-    with pytest.raises(ValueError, match="min_size=9 and max_size=None do not go with links"):
+    with pytest.raises(
+        ValueError, match="min_size=9 and max_size=None cannot be combined with links"
+    ):
         MaximinSeparationClustering(3, min_size=9).fit(X, known_labels=y)
 
 

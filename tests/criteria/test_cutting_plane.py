@@ -496,7 +496,7 @@ def test_too_few_updates_are_told():
     [
         ({"C": 0.0}, "'C'"),
         ({"C": "auto"}, "'C'"),
-        ({"C": 1e12}, "C=1e\\+12 is out of reach"),
+        ({"C": 1e12}, "C=1e\\+12 is too large"),
         ({"score_balance": 1.0}, "'score_balance'"),
         ({"violation_tol": 0.0}, "'violation_tol'"),
         ({"init": "pca"}, "'init'"),

@@ -383,7 +383,7 @@ def test_error_bounds_hold_for_any_weight(reg, bound):
 def test_stability_and_bounds_are_for_two_clusters(n_clusters):
     X, y = moons(40)
     model = MaximumVolumeClustering(n_clusters, random_state=0).fit(X)
-    words = f"is defined for n_clusters=2, this estimator has {n_clusters}"
+    words = f"is defined for n_clusters=2 only; this estimator has {n_clusters}"
     with pytest.raises(ValueError, match=words):
         model.stability()
     with pytest.raises(ValueError, match=words):

@@ -420,7 +420,7 @@ def test_the_coefficient_that_was_used():
 def test_warnings_point_to_the_call_of_fit():
     W, _ = parts([15, 15])
     W[3] = W[:, 3] = 0.0
-    with pytest.warns(UserWarning, match="similar to no other") as caught:
+    with pytest.warns(UserWarning, match="not similar to any other") as caught:
         MaximumVolumeClustering(affinity="precomputed").fit(W)
     assert [warning.filename for warning in caught] == [__file__]
     X = np.random.default_rng(0).normal(size=(80, 2))

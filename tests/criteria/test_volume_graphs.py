@@ -161,7 +161,7 @@ def test_isolated_samples_are_reported():
     for matrix in ("normalized", "unnormalized"):
         for kind in (np.array, sparse.csr_array):
             model = MaximumVolumeClustering(affinity="precomputed", matrix=matrix, random_state=0)
-            with pytest.warns(UserWarning, match="2 of 30 samples are similar to no other"):
+            with pytest.warns(UserWarning, match="2 of 30 samples are not similar to any other"):
                 model.fit(kind(W))
             assert same_partition(model.labels_[linked], groups[linked])
 
@@ -171,7 +171,7 @@ def test_isolated_samples_are_reported_on_the_multigrid_path(no_dense):
     W[3] = W[:, 3] = 0.0
     linked = np.setdiff1d(np.arange(30), [3])
     model = MaximumVolumeClustering(affinity="precomputed", random_state=0)
-    with pytest.warns(UserWarning, match="1 of 30 samples are similar to no other"):
+    with pytest.warns(UserWarning, match="1 of 30 samples are not similar to any other"):
         model.fit(sparse.csr_array(W))
     assert same_partition(model.labels_[linked], groups[linked])
 

@@ -125,8 +125,8 @@ def test_memory_maps(X, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"shape": (601, 4)}, r"gave 600 samples, but shape=\(601, 4\) says 601"),
-        ({"shape": (599, 4)}, r"gave more than 599 samples"),
+        ({"shape": (601, 4)}, r"returned 600 samples, but shape=\(601, 4\) says 601"),
+        ({"shape": (599, 4)}, r"returned more than 599 samples"),
         ({"shape": (600, 3)}, r"block of shape \(600, 4\), but samples have 3 features"),
     ],
 )

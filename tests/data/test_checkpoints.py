@@ -68,7 +68,7 @@ def test_another_task_another_pass_and_other_folders_are_refused(tmp_path):
     moments_of(blocks_of(tmp_path / "kept"))
     with pytest.raises(ValueError, match="differs in task"):
         blocks_of(tmp_path / "kept", task="products")
-    with pytest.raises(ValueError, match="where rows comes next"):
+    with pytest.raises(ValueError, match="but rows is next"):
         blocks_of(tmp_path / "kept").rows(np.arange(2))
     (tmp_path / "mine").mkdir()
     with pytest.raises(ValueError, match="holds no checkpoint"):

@@ -233,7 +233,9 @@ def test_columns_of_other_names_are_refused(da, X):
         model = MaximinSeparationClustering(3).fit(fitted)
         np.testing.assert_array_equal(np.asarray(model.predict(lazy)), model.labels_)
         for other in (lazy[["c", "b", "a"]], lazy.rename(columns={"a": "z"})):
-            with pytest.raises(ValueError, match="X is refused: The feature names should match"):
+            with pytest.raises(
+                ValueError, match="X cannot be used: The feature names should match"
+            ):
                 model.predict(other)
         with pytest.warns(UserWarning, match="X does not have valid feature names"):
             model.predict(da.from_array(X, chunks=(25, 3)))

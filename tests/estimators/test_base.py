@@ -85,8 +85,8 @@ WARNING = [
     (MaximinSeparationClustering(3, multiway="bisection", init="random", max_iter=1), "max_iter"),
     (MaximumMarginClustering(init=np.arange(41) % 2, max_iter=1, C_path=1), "max_iter"),
     (SemidefiniteMarginClustering(max_steps=2), "increase max_steps"),
-    (MaximumVolumeClustering(affinity="rbf", gamma=1.0), "similar to no other"),
-    (ApproximateVolumeRegularization(affinity="rbf", gamma=1.0), "similar to no other"),
+    (MaximumVolumeClustering(affinity="rbf", gamma=1.0), "not similar to any other"),
+    (ApproximateVolumeRegularization(affinity="rbf", gamma=1.0), "not similar to any other"),
     (KernelKMeans(gamma=10.0, n_components=2), "more n_components"),
     (OptimalMarginDistributionMachine(C=100.0, max_steps=1), "Increase max_steps=1"),
 ]

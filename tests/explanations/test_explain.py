@@ -314,7 +314,7 @@ def test_what_cannot_be_explained_is_refused(flowers, monkeypatch):
         explain(model, flowers, n_rows=0)
     with pytest.raises(ValueError, match="DBSCAN predicts no rows and has 75 labels_, but X"):
         explain(DBSCAN(1.0).fit(flowers), flowers[:9])
-    with pytest.raises(ValueError, match="DBSCAN puts no row of X into a cluster"):
+    with pytest.raises(ValueError, match="DBSCAN assigns no row of X to a cluster"):
         explain(DBSCAN(1e-9).fit(flowers), flowers)
     kernel = flowers.to_numpy() @ flowers.to_numpy().T
     with pytest.raises(ValueError, match="similarities of pairs of rows"):

@@ -344,7 +344,7 @@ def test_sizes_of_a_sample_are_in_proportion_and_leave_no_cluster_empty():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (("equal", 2, None), "min_size=2 and max_size=None go with shares='free' only"),
+        (("equal", 2, None), "min_size=2 and max_size=None need shares='free'"),
         (([0.5, 0.5], None, None), r"shares has shape \(2,\) but n_clusters=3"),
         (([0.5, 0.3, 0.3], None, None), "shares must be positive and sum to 1, got .* sum 1.1"),
         (("free", 5, 4), "min_size=5 must not exceed max_size=4"),

@@ -245,7 +245,7 @@ def test_preparation_is_told_with_counts(shops, shop_model, tmp_path):
 
 def test_a_column_that_makes_the_clusters_is_told(shops, shop_model, tmp_path):
     page = report(shop_model, shops, tmp_path)
-    assert "Look out: kind decides the cluster by itself." in page.text
+    assert "Warning: kind decides the cluster by itself." in page.text
     model = make_pipeline(
         TablePreparer(drop=["kind", "sales"]), KMeans(3, n_init=1, random_state=0)
     )

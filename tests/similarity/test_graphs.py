@@ -385,9 +385,9 @@ def test_a_search_serves_several_graphs(neighbors):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"affinity": "linear"}, "affinity='linear' is none of"),
-        ({"graph": "tree"}, "graph='tree' is none of"),
-        ({"neighbors": "some"}, "neighbors='some' is none of"),
+        ({"affinity": "linear"}, "affinity='linear' must be one of"),
+        ({"graph": "tree"}, "graph='tree' must be one of"),
+        ({"neighbors": "some"}, "neighbors='some' must be one of"),
         ({"n_neighbors": 0}, "n_neighbors=0 must be at least 1"),
         ({"gamma": None}, "needs a positive number gamma, got gamma=None"),
         ({"gamma": -1.0}, "needs a positive number gamma, got gamma=-1.0"),
@@ -454,7 +454,7 @@ class TestLaplacian:
         np.testing.assert_allclose(f @ laplacian(W, "unnormalized") @ f, edges)
 
     def test_unknown_kind(self):
-        with pytest.raises(ValueError, match="kind='normalized' is none of"):
+        with pytest.raises(ValueError, match="kind='normalized' must be one of"):
             laplacian(np.eye(2), "normalized")
 
 

@@ -184,7 +184,7 @@ def test_missing_values_are_refused_if_asked(column):
         ("income", np.inf, "row 2: inf is infinite"),
         ("income", 1e200, "row 2: 1e[+]200 is too large to compute with"),
         ("income", "much", "row 2: 'much' is not a number"),
-        ("plan", "gold", "row 2: 'gold' is none of its categories: 'basic', 'family', 'plus'"),
+        ("plan", "gold", "row 2: 'gold' is not one of its categories: 'basic', 'family', 'plus'"),
         ("since", "soon", "row 0: .* is not a date"),
     ],
 )
@@ -198,7 +198,7 @@ def test_values_that_cannot_be_used_have_their_place(column, value, said):
 
 def test_parameters_that_name_no_column_are_refused():
     for parameter in ("categorical", "drop", "keep"):
-        with pytest.raises(ValueError, match=f"{parameter} names 'town', which are none of"):
+        with pytest.raises(ValueError, match=f"{parameter} names 'town', not among"):
             TablePreparer(**{parameter: ["town"]}).fit(TABLE)
 
 

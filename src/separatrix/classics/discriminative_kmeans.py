@@ -1,4 +1,4 @@
-"""Discriminative k-means: clusters that a linear discriminant tells apart best."""
+"""Discriminative k-means: clusters that a linear discriminant separates best."""
 
 from separatrix.estimators.means import MeansClustering, features_for_means
 from separatrix.estimators.parameters import (
@@ -15,12 +15,12 @@ __all__ = ["DiscriminativeKMeans"]
 
 
 class DiscriminativeKMeans(MeansClustering):
-    r"""Clusters that linear discriminant analysis tells apart best.
+    r"""Clusters that linear discriminant analysis separates best.
 
     Clusters and the subspace of linear discriminant analysis are sought together. For every
     labelling the best subspace is known in closed form, and what is left is kernel k-means with
     the matrix :math:`I - (I + X X^\top / \lambda)^{-1}` of centred samples [1]_: k-means in
-    coordinates in which all directions vary alike, but for those that vary little.
+    coordinates in which all directions vary equally, except those that vary little.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class DiscriminativeKMeans(MeansClustering):
         Number of clusters.
     reg : float, default=1.0
         Weight of the regularisation. Variance that is added to all directions, in units of a
-        typical one. It sets the paper's lambda; a large one makes the method ordinary k-means,
-        zero makes the objective independent of the units of the features, though not the start by
-        k-means.
+        typical variance. It sets the paper's lambda; a large value makes the method ordinary
+        k-means, zero makes the objective independent of the units of the features, though not the
+        start by k-means.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -38,46 +38,48 @@ class DiscriminativeKMeans(MeansClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Where the labels start. "k-means" on the features, "random" for the nearest of random
         samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=300
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. There is one for each pair of clusters.
     intercept_ : array of shape (n_boundaries,)
@@ -95,8 +97,9 @@ class DiscriminativeKMeans(MeansClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -111,12 +114,12 @@ class DiscriminativeKMeans(MeansClustering):
     -----
     With S the total scatter of n samples, lambda is `reg` times tr(S^2) / tr(S), a variance that
     depends neither on a rotation of the samples nor on further constant features, times n. No
-    matrix of n by n is made.
+    n-by-n matrix is formed.
 
     More than 2,048 features of X are reduced to `n_components` combinations of them. For more than
     20,000 samples the start is found, and improved, on a random sample of them. The first start by
-    k-means is deterministic and looks at the features as they are; further ones are k-means++ runs
-    in the coordinates of the method.
+    k-means is deterministic and uses the features as they are; further ones are k-means++ runs in
+    the coordinates of the method.
 
     References
     ----------

@@ -17,8 +17,8 @@ class KernelKMeans(MeansClustering):
     """Clusters around means in the feature space of a kernel.
 
     k-means with the distances of a kernel [1]_. The kernel is turned into features whose inner
-    products it is, so that k-means on them is kernel k-means, exactly so where `n_components`
-    features are enough for the kernel.
+    products approximate it, and k-means runs on these features. The result is exact where
+    `n_components` features reproduce the kernel.
 
     Parameters
     ----------
@@ -31,46 +31,48 @@ class KernelKMeans(MeansClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Where the labels start. "k-means" on the features, "random" for the nearest of random
         samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=300
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. There is one for each pair of means.
     intercept_ : array of shape (n_boundaries,)
@@ -78,7 +80,7 @@ class KernelKMeans(MeansClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Summed squared distances of samples from the means of their clusters, in the features:
+        Sum of the squared distances of samples from the means of their clusters, in the features:
         smaller is better. It is nan for one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration.
@@ -87,8 +89,9 @@ class KernelKMeans(MeansClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -102,11 +105,11 @@ class KernelKMeans(MeansClustering):
     Notes
     -----
     With the linear kernel it is ordinary k-means. The features of other kernels are columns of an
-    incomplete Cholesky decomposition with pivoting, of at most 3,000 samples, or of ten times
-    `n_components`.
+    incomplete Cholesky decomposition with pivoting, computed from at most 3,000 samples, or ten
+    times `n_components` if that is more.
 
     For more than 20,000 samples the start is found, and improved, on a random sample of them. The
-    first start by k-means splits clusters along principal directions and is deterministic, further
+    first start by k-means splits clusters along principal directions and is deterministic; further
     ones are k-means++ runs.
 
     References

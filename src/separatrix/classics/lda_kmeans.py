@@ -19,10 +19,10 @@ __all__ = ["LDAKMeans", "solve_lda_kmeans"]
 
 
 class LDAKMeans(MeansClustering):
-    """Clusters in the subspace in which they are told apart best.
+    """Clusters in the subspace that separates them best.
 
     Adaptive dimension reduction [1]_: linear discriminant analysis finds the subspace for the
-    labels, k-means in the subspace finds the labels, and so on in turns.
+    labels, k-means in the subspace finds the labels, and the two alternate.
 
     Parameters
     ----------
@@ -30,43 +30,45 @@ class LDAKMeans(MeansClustering):
         Number of clusters. The subspace has one dimension less.
     reg : float, default=1.0
         Weight of the regularisation. Variance that is added to all directions, in units of a
-        typical one. A large one makes the method ordinary k-means, zero makes the objective
+        typical variance. A large value makes the method ordinary k-means, zero makes the objective
         independent of the units of the features, though not the start by k-means.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Where the labels start. "k-means" on the features, "random" for the nearest of random
         samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     components_ : array of shape (n_components, n_features)
-        Discriminant directions of the clusters, the one that tells them apart best first; the
+        Discriminant directions of the clusters, the one that separates them best first; the
         samples' variance along each, with `reg` added, is one. ``X @ components_.T`` shows the
         clusters in their subspace.
     coef_ : array of shape (n_boundaries, n_features)
@@ -84,8 +86,9 @@ class LDAKMeans(MeansClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -98,15 +101,14 @@ class LDAKMeans(MeansClustering):
 
     Notes
     -----
-    A labelling that k-means in the whitened space of `DiscriminativeKMeans` no longer changes is
-    one that this method no longer changes, and the other way round: the nearest of several means
-    is decided in the subspace that they span. Only the ways there differ. More than 2,048
-    features are reduced to 300 combinations of them first.
+    This method and `DiscriminativeKMeans` stop at the same labellings, because the nearest of
+    several means depends only on the subspace that they span. They differ in the path to them.
+    More than 2,048 features are reduced to 300 combinations of them first.
 
-    An update is a turn of discriminant analysis and k-means. For more than 20,000 samples the
+    An update is one round of discriminant analysis and k-means. For more than 20,000 samples the
     start is found, and improved, on a random sample of them. The first start by k-means is
-    deterministic and looks at the features as they are; further ones are k-means++ runs in
-    coordinates in which all directions vary alike, but for those that vary little.
+    deterministic and uses the features as they are; further ones are k-means++ runs in coordinates
+    in which all directions vary equally, except those that vary little.
 
     References
     ----------
@@ -189,8 +191,8 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
     covariance within clusters, :math:`\Sigma - B`, in the place of :math:`\Sigma`; the best
     subspace for given labels is the same. But coordinates in which T is the identity do not depend
     on the labels, so that in them k-means raises the same objective as the discriminants do. With
-    the paper's own it is certain to rise only for two clusters, where both are monotone functions
-    of each other.
+    the paper's objective this is guaranteed only for two clusters, where the two objectives are
+    monotone functions of each other.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
 
 
 def discriminants(problem, partition):
-    """Directions W of the features that tell the clusters apart best, with W'TW = I.
+    """Directions W of the features that separate the clusters best, with W'TW = I.
 
     In coordinates in which T is the identity they span the means of the clusters.
     """

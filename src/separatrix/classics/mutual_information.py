@@ -1,4 +1,4 @@
-"""Squared-loss mutual information clustering: clusters that tell most of the samples."""
+"""Squared-loss mutual information clustering: clusters most informative of samples."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -65,19 +65,19 @@ LEAST_LINK = 1e-14
 
 # --- the estimator ------------------------------------------------------------------------------
 
-# Share of the agreement with known labels that vectors of clusters without any count.
+# Weight, as a share of the agreement with known labels, of vectors of clusters without any.
 SLIGHT = 1e-6
-# Copies of samples that stand for their weights where similarities are chosen.
+# Number of copies of samples that represent their weights where similarities are chosen.
 MOST_COPIES = 1_000_000
 
 
 class SquaredLossMutualInformationClustering(GraphClustering):
     """Clusters that share the most information with the samples, in closed form.
 
-    The probability of a cluster is a sum of kernels at the samples. The sums for which clusters
-    and samples have the largest squared-loss mutual information are the leading eigenvectors of
-    the kernel matrix [1]_, so there is no start and no local optimum. The kernel is chosen by an
-    estimate of the same information that does not depend on it.
+    The probability of a cluster is modelled as a sum of kernels at the samples. The sums for which
+    clusters and samples have the largest squared-loss mutual information are the leading
+    eigenvectors of the kernel matrix [1]_, so there is no start and no local optimum. The kernel
+    is chosen by an estimate of the same information that does not depend on it.
 
     Parameters
     ----------
@@ -85,8 +85,9 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Number of clusters.
     affinity : {"local", "rbf", "precomputed"}, default="local"
         Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
-        neighbour as the width at each sample; "rbf" is Gaussian of one width. "local" is zero but
-        for neighbours. "precomputed" takes X itself, dense or sparse and not negative.
+        neighbour as the width at each sample; "rbf" is Gaussian of one width. "local" is zero
+        except between neighbours. "precomputed" takes X itself, dense or sparse, with no negative
+        values.
     n_neighbors : int or "auto", default="auto"
         Number of neighbours. "auto" chooses from 3 to 20.
     gamma : float, {"auto", "scale", "mean", "median"} or tuple, default="auto"
@@ -98,34 +99,36 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Whether to divide kernels by the square roots of their sums at both samples, so that dense
         regions do not outweigh others.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     probabilities_ : ndarray of shape (n_samples, n_clusters)
         Probability of each cluster; `predict_proba` of the training data.
     mutual_information_ : float
-        Estimated information that the similarities were chosen by; nan if there was no choice.
+        Estimated information by which the similarities were chosen; nan if there was no choice.
     n_neighbors_ : int or None
-        Number of neighbours that was used; None for other affinities than "local".
+        Number of neighbours that was used; None for affinities other than "local".
     gamma_ : float
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     objective_ : float
@@ -136,8 +139,9 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -155,7 +159,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     The defaults depart from [1]_ in that kernels are normalised, and that probabilities add up to
     one for each sample.
 
-    The order of the rows does not matter. Of precomputed similarities it may, where samples have
+    The order of the rows does not matter. With precomputed similarities it may, if samples have
     the same values in another order.
 
     References
@@ -343,7 +347,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
 @dataclass(frozen=True, kw_only=True)
 class InformationProblem:
-    """Samples, the similarities chosen for them, and what they lead to.
+    """Samples, the similarities chosen for them, and the resulting clusters.
 
     Attributes
     ----------
@@ -442,7 +446,7 @@ def solve_information(problem, n_clusters, *, normalize):
     responses = (vectors @ turn) / roots[:, None]
     positive = np.where(responses > ROUNDING * responses.max(axis=0), responses, 0.0)
     sums = counts @ positive
-    if problem.nodes is not None:  # known labels tell how probable the clusters are
+    if problem.nodes is not None:  # known labels show how probable the clusters are
         sums = sums / problem.nodes.shares
     # K times an eigenvector is the eigenvalue times it, so that training samples are like new ones
     coef = scale[:, None] * ((vectors / np.maximum(values, tiny)) @ turn) / sums
@@ -459,7 +463,7 @@ def solve_information(problem, n_clusters, *, normalize):
 def taught_rotation(agreement):
     """Rotation of vectors whose columns agree most with known labels, from how each agrees.
 
-    Clusters without known labels get the vectors that agree least with those of the others.
+    Clusters without known labels get the vectors that agree least with the labels of the others.
     """
     vector, cluster = linear_sum_assignment(-agreement)
     slight = np.zeros_like(agreement)
@@ -470,7 +474,7 @@ def taught_rotation(agreement):
 def copies_of(weight):
     """Indices of samples, each as often as it weighs, in multiples of the unit of the weights.
 
-    Beyond some number of copies the unit is larger, and every sample is there once at least.
+    Beyond some number of copies the unit is larger, and every sample has at least one copy.
     """
     unit = max(unit_of(weight), weight.sum() / MOST_COPIES)
     return np.repeat(np.arange(len(weight)), np.maximum(1, np.rint(weight / unit)).astype(np.intp))
@@ -479,8 +483,8 @@ def copies_of(weight):
 def component_vectors(K, roots, n_vectors):
     """Eigenvectors of the largest eigenvalue, one, of the normalised K: one for each component.
 
-    Similarities that change eigenvalues by less than rounding does connect nothing. All
-    combinations of these vectors are such eigenvectors, too, but have negative values. The
+    Similarities that change eigenvalues by less than rounding do not connect samples. All
+    combinations of these vectors are also such eigenvectors, but may have negative values. The
     heaviest components come first, and at most `n_vectors` of them.
     """
     _, component = components(K > LEAST_LINK)
@@ -525,7 +529,7 @@ def leading_on_graph(K, normalized, n_vectors, known):
 
 
 def probabilities_of(responses, graph):
-    """Responses of the training samples as probabilities; without any, those of the nearest."""
+    """Responses of the training samples as probabilities; those without take the nearest's."""
     none = responses.sum(axis=1) == 0
     if none.any() and graph.has_samples:
         others = np.flatnonzero(~none)

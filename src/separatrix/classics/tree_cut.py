@@ -36,14 +36,14 @@ from separatrix.similarity.spanning_trees import (
 
 __all__ = ["TreeCutClustering", "solve_tree_cut"]
 
-# Beyond so many samples the tree has links of neighbours, where these are found fast: among few
+# Beyond this many samples the tree has links of neighbours, where these are found fast: with few
 # features. Each sample has at least so many, and twice as many as make up its core radius.
 MAX_SAMPLES, MAX_FEATURES, MIN_NEIGHBORS = 20_000, 4, 10
 
 
 # --- the estimator ------------------------------------------------------------------------------
 
-# Most samples that are counted one by one, those that weights stand for among them.
+# Largest number of samples, including copies by weight, that are counted one by one.
 MOST_COUNTED = 100_000_000
 
 
@@ -51,17 +51,17 @@ class TreeCutClustering(BaseClustering):
     """Clusters that are left when long links of the minimum spanning tree are cut.
 
     The tree connects all samples by the shortest links. Clusters of any shape are connected by
-    single links of it that are longer than those within them, and so are outliers. So a link is
-    cut only if large enough parts are on both sides, as in Lumbermark [1]_. Links are measured by
+    single links that are longer than those within them, but so are outliers. So a link is cut only
+    if the parts on both sides are large enough, as in Lumbermark [1]_. Links are measured by
     mutual reachability, the distance of HDBSCAN [2]_, which keeps samples in sparse regions from
-    being bridges. There is no start and nothing random.
+    bridging clusters. There are no starts and no randomness.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     rule : {"cut", "join"}, default="cut"
-        How clusters come of the tree. "cut" cuts links from the longest to the shortest. "join"
+        How the tree becomes clusters. "cut" cuts links from the longest to the shortest. "join"
         joins samples from the shortest link to the longest, the smallest clusters first while
         sizes are uneven: the rule of Genie [3]_.
     n_neighbors : int, default=5
@@ -69,34 +69,36 @@ class TreeCutClustering(BaseClustering):
         of its neighbours; 1 leaves distances as they are. Small data sets have fewer: no more
         than the other samples of an even share, ``n_samples / n_clusters``.
     smallest_share : float, default=0.25
-        Least size of both parts that a cut leaves, in even shares of ``n_samples / n_clusters``;
-        leaves of the tree do not count. For `rule="cut"`.
+        Smallest size of the parts that a cut leaves, as a multiple of an even share, ``n_samples /
+        n_clusters``; leaves of the tree do not count. For `rule="cut"`.
     unevenness : float, default=0.3
         Gini index of the sizes, from 0 to 1, above which a smallest cluster is joined first; 1 is
         single linkage. For `rule="join"`.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     cut_links_ : ndarray of int of shape (n_clusters - 1, 2)
         Samples at the ends of the links between clusters, the longest link first.
     cut_lengths_ : ndarray of shape (n_clusters - 1,)
@@ -109,8 +111,9 @@ class TreeCutClustering(BaseClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -123,8 +126,8 @@ class TreeCutClustering(BaseClustering):
 
     Notes
     -----
-    Where the cuts give fewer clusters than asked for, the least size is halved until there are
-    enough, and in the end leaves count. Equal samples are never parted.
+    Where the cuts give fewer clusters than asked for, the smallest size is halved until there are
+    enough, and finally leaves count too. Equal samples are never separated.
 
     The tree is exact, in memory that grows with the number of samples and in time that grows with
     its square: 10,000 samples of 50 features take a second, 100,000 of them minutes. Beyond 20,000
@@ -137,9 +140,9 @@ class TreeCutClustering(BaseClustering):
     cuts than there are clusters, connected parts of the tree cannot keep them, and samples go to
     the nearest cluster that their links allow.
 
-    A new sample goes to the cluster of the nearest training sample. Here the distance of a
-    training sample is at least that to the last of its own neighbours, but zero if both are equal.
-    All training samples are compared with it.
+    A new sample goes to the cluster of the nearest training sample. The distance to a training
+    sample counts as at least the distance of that sample to the last of its own neighbours, but as
+    zero if both samples are equal. Each new sample is compared with all training samples.
 
     References
     ----------
@@ -231,9 +234,9 @@ class TreeCutClustering(BaseClustering):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
-            For two clusters one value, positive for cluster 1: by how much that is nearer.
-            Otherwise a column per cluster, minus infinity for one without samples; the largest
-            wins. All zero for one cluster.
+            For two clusters one value, by how much cluster 1 is nearer. Otherwise a column per
+            cluster, minus infinity for one without samples; the largest decides. All zero for one
+            cluster.
         """
         check_is_fitted(self)
         return self._model.scores(self._validate_X(X, reset=False))
@@ -247,7 +250,7 @@ class TreeCutClustering(BaseClustering):
         most = max(1, int(n_samples // self.n_clusters) - 1)
         if self.rule == "join" and sample_weight is not None and unit_of(sample_weight) != 1:
             raise ValueError(
-                "rule='join' counts samples, so sample_weight has to be whole numbers; round the "
+                "rule='join' counts samples, so sample_weight must hold whole numbers; round the "
                 "weights, or use rule='cut'."
             )
         if self.rule == "join" and n_samples > MOST_COUNTED:
@@ -373,8 +376,8 @@ class TreeProblem:
     def kept_labels(self, clusters, n_clusters):
         """Labels of the samples, by the clusters of the distinct ones, that keep all links.
 
-        Where the tree cannot part all that has to be, samples go to the nearest cluster that
-        their links allow.
+        Where cutting the tree cannot keep all links, samples go to the nearest cluster that their
+        links allow.
         """
         labels = clusters[self.place]
         if self.links is None or self.links.violations(labels) == 0:
@@ -397,9 +400,9 @@ class TreeProblem:
 
 
 def links_to_cut(tree, nodes, links):
-    """Links of the tree of nodes that links between the distinct samples part.
+    """Links of the tree that must be cut because of links between the distinct samples.
 
-    Those of known labels alone, which are never too many, if all of them are too many cuts.
+    If these are too many, only those of known labels, which are never too many.
     """
     colors = np.full(tree.n_samples, -1)
     told = links.known_labels >= 0

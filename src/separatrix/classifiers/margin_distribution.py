@@ -26,7 +26,7 @@ from separatrix.solvers.margin_distribution import (
 )
 
 __all__ = ["OptimalMarginDistributionMachine"]
-# Residual of a solution that users are told of, though rounding may not leave a smaller one.
+# A residual above this causes a warning, even if rounding does not allow a smaller one.
 NOTICEABLE = 1e-5
 
 
@@ -44,10 +44,10 @@ def _centred_features(X, mean):
 class OptimalMarginDistributionMachine(BoundaryClassifier):
     """Classifier that gives all samples margins of about the same size.
 
-    A support vector machine makes the smallest margin large. This machine wants the margin of
-    every sample near one: whatever lies below 1 - `theta` costs the square of what is missing,
-    and whatever lies above 1 + `theta` costs `nu` times the square of the excess [1]_. With more
-    than two classes, each is told from the rest, and the largest score wins.
+    A support vector machine makes the smallest margin large. This machine keeps the margin of
+    every sample near one: a margin below 1 - `theta` costs the square of the shortfall, and a
+    margin above 1 + `theta` costs `nu` times the square of the excess [1]_. With more than two
+    classes, each is separated from the rest, and the largest score decides.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
         "scale" is 1 / n_samples. The paper's lambda is n_samples times this.
     nu : float, default=0.5
-        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
+        Weight of the excess of margins relative to their shortfall; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone around one in which margins cost nothing; 0 <= theta < 1.
     kernel : str or callable, default="linear"
@@ -75,9 +75,9 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         that adding a constant to X changes nothing. False is the machine of the paper, which has
         no intercept.
     max_steps : int, default=100
-        Most steps of the solver.
+        Largest number of steps of the solver.
     kkt_tol : float, default=1e-8
-        Largest square root of the duality gap over the objective.
+        The solver stops when the square root of the duality gap over the objective is this small.
 
     Attributes
     ----------
@@ -91,10 +91,10 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
     objective_ : float
         Sum of the objectives of all boundaries.
     support_ : ndarray of shape (n_support,)
-        Training samples with a margin outside of the zone of some boundary; the machine is made of
-        these.
+        Training samples with a margin outside the zone of some boundary; the machine depends on
+        these alone.
     dual_coef_ : ndarray of shape (n_boundaries, n_support)
-        Weights of the kernel at these samples, for other kernels than the linear one.
+        Weights of the kernel at these samples, for kernels other than the linear one.
     coef_ : ndarray of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
@@ -108,7 +108,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
     C_ : float
         Weight of the sum of the losses that was used; nan if none was.
     n_steps_ : int
-        Most Newton steps of a boundary.
+        Largest number of Newton steps of a boundary.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -247,7 +247,7 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
         return self
 
     def _warn_if_rough(self, residual):
-        # where kkt_tol is out of reach of rounding, only what could change scores is worth a word
+        # where rounding does not allow kkt_tol, warn only of residuals that could change scores
         if residual <= max(self.kkt_tol, NOTICEABLE):
             return
         remedy = "Scale X down, or decrease C."
@@ -320,5 +320,5 @@ class OptimalMarginDistributionMachine(BoundaryClassifier):
 
 
 def support_of(fits):
-    """Rows that the machines are made of."""
+    """Rows that the machines depend on."""
     return np.flatnonzero(np.any([found.alpha != 0 for found in fits], axis=0))

@@ -25,9 +25,9 @@ __all__ = ["MinimaxProbabilityMachine"]
 class MinimaxProbabilityMachine(BoundaryClassifier):
     """Classifier with the best worst-case accuracy for given class means and covariances.
 
-    Of all hyperplanes it takes the one for which the probability of a correct side, in the worst
-    case over all distributions with the means and covariances of the classes, is largest [1]_.
-    More than two classes are told apart by one hyperplane per pair.
+    It takes the hyperplane with the largest probability that a sample lies on the correct side, in
+    the worst case over all distributions with the means and covariances of the classes [1]_. More
+    than two classes are separated by one hyperplane per pair.
 
     Parameters
     ----------
@@ -46,18 +46,18 @@ class MinimaxProbabilityMachine(BoundaryClassifier):
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     separation_probability_ : float
-        Guaranteed share of correct sides of the worst pair of classes, for distributions with the
-        moments of the training data.
+        Guaranteed accuracy for the worst pair of classes, for distributions with the moments of
+        the training data.
     pairwise_separation_ : array of shape (n_classes, n_classes)
         The same for each pair; nan on the diagonal.
     coef_ : array of shape (n_boundaries, n_features)

@@ -33,28 +33,28 @@ __all__ = ["ApproximateVolumeRegularization"]
 class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     r"""Classifier that spreads known labels over a similarity graph of all samples.
 
-    Few labels and many samples without: every sample gets a response, near the labels where they
-    are known and smooth between similar samples. For labels y of m samples, and zero for the
-    others, it solves [1]_
+    It is for few labels among many samples. Every sample gets a response, which is close to its
+    label where that is known, and similar for similar samples. For labels y of m samples, and zero
+    for the others, it solves [1]_
 
     .. math:: \min_h \; -\tfrac{1}{m} h^\top y + \gamma h^\top Q h
               \quad \text{s.t.} \quad \|h\|_2 = t
 
-    by the same secular equation that `MaximumVolumeClustering` solves for the signs it guesses.
-    With more than two classes, each is told from the rest, and the largest response wins.
+    by the secular equation that `MaximumVolumeClustering` solves for signs that it guesses. With
+    more than two classes, each is separated from the rest, and the largest response decides.
 
     Parameters
     ----------
     matrix : str, default="normalized"
         The paper's Q, made of the similarities W: the normalised Laplacian plus I/n; the plain
-        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples
-        elsewhere; nI - W; or X itself, any symmetric matrix.
+        Laplacian plus a little I; W + I/n, which suits hard labels but otherwise separates similar
+        samples; nI - W; or X itself, any symmetric matrix.
     affinity : {"local", "rbf", "cosine", "precomputed"}, default="local"
         Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
         neighbour as the width at each sample; "rbf" is Gaussian of one width. "cosine" is the
         cosine, and "precomputed" takes X itself, a dense or sparse matrix of similarities.
     graph : {"union", "mutual", "full"}, default="union"
-        Which samples are compared: those of which one is among the other's nearest neighbours
+        Which samples are connected: those of which one is among the other's nearest neighbours
         ("union"), those where this holds both ways ("mutual"), or all ("full"), in a dense matrix.
     n_neighbors : int, default=10
         Number of neighbours.
@@ -73,8 +73,8 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     radius : float, default=1.0
         Length of the responses, the paper's t. Only its product with `reg` matters for classes.
     unlabeled : int, str or None, default=None
-        Value in y that marks samples whose class is not known, such as -1. None takes all labels
-        for known.
+        Value in y that marks samples whose class is not known, such as -1. None treats all labels
+        as known.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
 
@@ -190,12 +190,13 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"y must have known labels of at least 2 classes, got {len(classes)} class "
-                f"in {known.sum()} known labels of n_samples={len(y)}; label samples of another."
+                f"in {known.sum()} known labels of n_samples={len(y)}; label samples of another "
+                "class."
             )
         rho, graph = resolved_rho(self.reg), self._graph_of(X)
         if graph.W.shape[0] == 1:
             raise ValueError(
-                f"X has 1 distinct sample of {X.shape[0]}, which no graph can part into classes; "
+                f"all {X.shape[0]} samples of X are equal, so no graph can separate classes; "
                 "check that X holds the features."
             )
         form = form_of(graph.W, self.matrix, graph.own, graph.counts)
@@ -247,20 +248,20 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
 
-        A sample that equals one of `fit` has its response, any other the one that the known
-        responses, held fixed, make optimal.
+        A sample that equals one of `fit` has the response of that one. Any other gets the response
+        that is optimal while those of `fit` are held fixed.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities or Q are precomputed, those of the new samples, one a row,
-            to the samples of `fit`.
+            Samples; where similarities or Q are precomputed, those of the new samples to the
+            samples of `fit`, one row per new sample.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes one value, positive for the second. Otherwise a column per class; the
-            largest wins.
+            largest decides.
         """
         check_is_fitted(self)
         return self._model.scores(check_graph_samples(self, X, reset=False))

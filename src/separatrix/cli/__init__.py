@@ -28,7 +28,7 @@ def main(arguments=None):
     arguments : list of str, default=None
         Arguments; None takes those of the process.
     """
-    if sys.stderr is None:  # it is closed; no file that is opened later may take its place
+    if sys.stderr is None:  # it is closed; no file opened later may take its number
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     told = set()
 
@@ -65,7 +65,7 @@ def listed(text):
 
 
 def printable(text):
-    """Text with escapes for what a terminal would obey instead of show."""
+    """Text with escapes for characters that control a terminal."""
     shown = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
     return "".join(shown)
 
@@ -77,7 +77,7 @@ def one_line(text):
 
 @contextmanager
 def answering(handler, *names):
-    """Answer signals by a handler for a while; those that are ignored, as by nohup, stay so."""
+    """Handle signals for a while; those that are ignored, as by nohup, stay ignored."""
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
     for number, former in before.items():

@@ -15,7 +15,7 @@ from separatrix.similarity.geometry import Geometry
 
 __all__ = ["CandidateClustering", "candidate_named", "candidates", "seeded"]
 
-MAX_SAMPLES = 3_000  # as many as AutoClustering shows its candidates
+MAX_SAMPLES = 3_000  # as many as AutoClustering gives its candidates
 
 
 def candidates():
@@ -24,13 +24,13 @@ def candidates():
 
 
 def candidate_named(name):
-    """The name of a candidate as it is written, or None: capitals and spaces do not matter."""
+    """The exact name of a candidate, or None; capitals and spaces do not matter."""
     plain = {one.lower().replace(" ", "-"): one for one in candidates()}
     return plain.get(name.lower().replace(" ", "-"))
 
 
 def seeded(name, seed):
-    """A candidate that finds the same clusters whatever runs beside it."""
+    """A candidate that finds the same clusters whatever else runs."""
     found = candidates()[name]
 
     def labels(geometry, n_clusters, rng, **given):
@@ -42,7 +42,7 @@ def seeded(name, seed):
 class CandidateClustering(ClusterMixin, BaseEstimator):
     """One of the candidates of AutoClustering by itself.
 
-    Samples beyond 3,000 get the label that the rule of AutoClustering for other samples gives.
+    Samples beyond 3,000 get their labels by AutoClustering's rule for other samples.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A table of a file as features, and what the command line says of its columns."""
+"""A table of a file as features, and findings about its columns."""
 
 import shlex
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from separatrix.tables.guard import guarded
 
 __all__ = ["Features", "check_table", "featured", "preparing", "read_again"]
 
-QUICKLY_CHECKED = 1_000_000  # values that take no time to look at twice
+QUICKLY_CHECKED = 1_000_000  # few enough values to check twice
 MOST_CLASSES = 20  # of a column that clusters are compared with
 
 
@@ -58,12 +58,12 @@ class Features:
 
     @property
     def findings(self):
-        """What there is to say of the columns, before they are clustered."""
+        """Findings about the columns, before they are clustered."""
         held_out = self.truth and self.truth.name
         return [one for one in self.preparer.findings_ if one.column != held_out]
 
     def findings_of(self, labels):
-        """What there is to say of the columns and these clusters."""
+        """Findings about the columns and these clusters."""
         return cluster_findings(self.preparer, self.table.columns, labels)
 
     def typical_of(self, labels):
@@ -108,14 +108,14 @@ def _categories(made):
 
 
 def check_table(table, wishes):
-    """Refuse a table, or wishes for its columns, before more is imported than that takes."""
+    """Refuse a table, or options for its columns, before anything else is imported."""
     n_rows, columns = table.data.num_rows, table.data.column_names
     if n_rows == 1:
         raise Refusal(f"{table.name}: there is 1 row of data; clustering needs at least 2")
     for parameter in ("categorical", "drop", "keep"):
         for one in getattr(wishes, parameter):
             if one not in columns:
-                told = f"--{parameter}: {one!r} is none of the columns: {quoted(columns)}"
+                told = f"--{parameter}: {one!r} is not among the columns: {quoted(columns)}"
                 raise Refusal(f"{table.name}: {told}")
     if n_rows * len(columns) <= QUICKLY_CHECKED:
         with preparing(table):

@@ -30,7 +30,7 @@ DEMO = (
     "predict new.csv model.skops --out new_labels.csv",
     "explain model.skops",
 )
-MOST_TOLD = 6  # columns of which one thing is told
+MOST_TOLD = 6  # columns named in one line
 BROKEN = ArithmeticError, AttributeError, LookupError, TypeError  # in a model that was changed
 NAMES, FILE, N = ({"metavar": metavar} for metavar in ("A,B,..", "FILE", "N"))
 
@@ -155,7 +155,7 @@ def _described(features):
 
 
 def _noticed(features):
-    """What the reader should know of the columns: those left out, and how many values filled."""
+    """What the reader should know about the columns: those left out, and how many are filled."""
     from separatrix.tables.findings import OVERRULED
 
     found = features.findings
@@ -182,7 +182,7 @@ def _noticed(features):
 
 
 def _warned(features, labels):
-    """Where one column by itself makes the clusters."""
+    """Warning if one column determines the clusters by itself."""
     return [
         (
             "warning",
@@ -376,7 +376,7 @@ def cluster(
 
 
 def _checkpoint(folder, table, features, estimator):
-    """Keep what passes over a large table find in a folder; None if none is named."""
+    """Keep the results of passes over a large table in a folder; None if none is named."""
     if folder is None:
         return None
     if table.large is None:
@@ -448,7 +448,9 @@ def predict(
         step("model")
         pipeline, card = load_model(model)
         if "prepare" not in pipeline.named_steps:
-            raise Refusal(f"{model}: takes no tables; save one that does with cluster --model")
+            raise Refusal(
+                f"{model}: this model takes no tables; save one that does with cluster --model"
+            )
         step("reading")
         named = card["id_column"] if id_column is None else id_column
         id_column = named if labels_only else None

@@ -36,7 +36,7 @@ def is_large(path, columns):
             if file.read(4) != b"PAR1":
                 return False
         metadata = pyarrow.parquet.read_metadata(path)
-    except (OSError, pa.ArrowException):  # what reads the table whole says what is wrong
+    except (OSError, pa.ArrowException):  # reading the whole table will report the problem
         return False
     n_columns = len(columns) if columns else metadata.num_columns
     return VALUE * metadata.num_rows * n_columns > physical_memory()

@@ -53,7 +53,7 @@ def make_estimator(method, n_clusters, settings, random_state, outliers=None):
 
 
 def public_name(estimator, method):
-    """What users know an estimator by: its class, or the name of the candidate."""
+    """Name of an estimator for users: its class, or the name of the candidate."""
     is_public = type(estimator).__name__ in separatrix._REGISTRY
     return type(estimator).__name__ if is_public else method
 

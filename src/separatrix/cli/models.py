@@ -1,13 +1,13 @@
-"""Model files: a fitted pipeline, what it knows of its columns, and a checksum.
+"""Model files: a fitted pipeline, a description of its columns, and a checksum.
 
 The file is a skops archive: loading makes only objects of listed types and runs no code of the
-file. Two members are added, a card as JSON and the SHA-256 of all others. The checksum tells
-damage. It is no signature: whoever changes a file can change the checksum too. So nothing of it
-reaches compiled code unchecked: search trees are not stored but built again from their rows, and
-the indices of sparse arrays must suit their shapes.
+file. Two members are added, a card as JSON and the SHA-256 of all others. The checksum detects
+damage. It is not a signature: anyone who changes a file can change the checksum too. So nothing of
+it reaches compiled code unchecked: search trees are not stored but built again from their rows,
+and the indices of sparse arrays must suit their shapes.
 
-Classes of this library stand in the file as ``separatrix`` and their name, whatever module they
-live in: the registry and its table of parts say where, and are all that a file may name.
+Classes of this library are stored as ``separatrix`` and their name, without their module: the
+registry and its table of parts say where they are, and a file may name no others.
 """
 
 import hashlib
@@ -37,8 +37,8 @@ from separatrix.cli.reading import check_fits
 __all__ = ["load_model", "save_model"]
 
 CARD, CHECKSUM = "separatrix.json", "separatrix.sha256"
-# A change after which older versions cannot load what is saved takes the next number. All lower
-# ones are loaded, whatever has changed: tests/golden/models has a file of each release.
+# The format gets a new number when older versions could no longer load what is saved. All lower
+# numbers must load: tests/golden/models has a file of each release.
 FORMAT = 1
 SCHEMA, OURS = "schema.json", separatrix.__name__
 # What models hold beyond classes of this library, arrays and containers of Python.
@@ -102,7 +102,7 @@ def load_model(path):
             if not {CARD, CHECKSUM} <= set(archive.namelist()):
                 raise Refusal(f"{path}: not a model that separatrix saved")
             unpacked = sum(member.file_size for member in archive.infolist())
-            check_fits(2 * unpacked, path, "nothing was loaded")  # the objects come beside it
+            check_fits(2 * unpacked, path, "nothing was loaded")  # the data and the objects
             card = json.loads(archive.read(CARD))
             if card["format"] > FORMAT:  # whose checksum may be another
                 newer = f"{card['versions']['separatrix']}, in format {card['format']}"
@@ -132,7 +132,7 @@ def load_model(path):
         raise
     except OSError as error:
         raise Refusal(f"{path}: {error.strerror}") from error
-    except Exception as error:  # NumPy, skops and zipfile meet damage with errors of many types
+    except Exception as error:  # damage causes errors of many types
         reason = f"not a model file, or damaged: {error or type(error).__name__}"
         raise Refusal(f"{path}: {reason}; save it again with cluster --model") from error
     for package in (separatrix, sklearn):
@@ -155,7 +155,7 @@ def _fits(value, form):
 
 
 def _parts(whole):
-    """All that an object holds, as a pickler comes across it."""
+    """All objects that an object holds, as a pickler finds them."""
     parts = []
 
     class Visitor(pickle.Pickler):
@@ -209,7 +209,7 @@ def _foreign_types(data):
                 f"{node.get('__module__')}.{node.get('__class__')}"
             ),
         )
-    # skops trusts all estimators of scikit-learn, some of which hand indices to compiled code
+    # skops trusts all estimators of scikit-learn, some of which pass indices to compiled code
     doubtful = {name for name in named if name.startswith("sklearn.")}
     doubtful.update(_skops().get_untrusted_types(data=data))
     return sorted(n for n in doubtful if n not in HELD and not _is_own_class(n))

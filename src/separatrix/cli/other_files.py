@@ -73,7 +73,7 @@ def _array(archive, key):
     """Array of an archive; None if it is none, or one of objects, which would run code."""
     try:
         found = archive[key]
-    except Exception:  # NumPy meets damage with errors of many types
+    except Exception:  # NumPy raises errors of many types for damaged files
         return None
     return found if isinstance(found, np.ndarray) else None
 

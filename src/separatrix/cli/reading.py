@@ -19,7 +19,7 @@ from separatrix.data.memory import physical_memory
 __all__ = ["HEAD", "VALUE", "Reading", "Table", "check_fits", "names_of", "read_table"]
 
 NO_ROWS = "there are names of columns, but no rows of data"
-HEAD = 1 << 20  # bytes that tell what a file holds and how dense the values of a text are
+HEAD = 1 << 20  # bytes by which the kind of a file and the density of values in a text are found
 VALUE = 3 * 8  # bytes of memory for each value: as read, encoded, and in the estimator
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}  # by first bytes
 INDEX = "is the index of pandas; --columns names it to use it"
@@ -89,7 +89,7 @@ class Table:
 
 
 def names_of(header):
-    """Names of columns, each of its own: those without one have their number, twins one more."""
+    """Unique names of columns: those without a name get their number, repeated names a suffix."""
     names = {}
     taken = set(header)
     for position, given in enumerate(header, 1):
@@ -112,7 +112,7 @@ def check_fits(n_bytes, name, remedy="pick --columns, or sample its rows"):
 
 
 def read_table(path, reading):
-    """Table in a file, of the kind that its first bytes tell."""
+    """Table in a file, whose kind is found from its first bytes."""
     name = "standard input" if path == "-" else path
     if path != "-" and (os.path.isdir(path) or path.endswith(".parquet")):
         from separatrix.cli.large_tables import is_large, read_large_table

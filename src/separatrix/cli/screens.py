@@ -91,7 +91,7 @@ def grid(rows, header=(), justify="l"):
 
 
 def facts(*pairs):
-    """Names with what there is to say of them, where there is something."""
+    """Names and facts about them, where there are any."""
     return grid([[_text(name, "bold"), fact] for name, fact in pairs if fact])
 
 
@@ -133,12 +133,12 @@ def explained(estimator, card, top):
     if not 1 <= len(getattr(estimator, "coef_", ())) <= MOST_BOUNDARIES:
         return means(card, top)
     boundaries = zip(estimator.coef_, estimator.boundary_sides_, strict=True)
-    deviation = np.array(card["deviation"])  # so that features of different units compare
+    deviation = np.array(card["deviation"])  # so that features in different units can be compared
     return [_weights(coef * deviation, card["features"], code, top) for coef, code in boundaries]
 
 
 def _weights(values, names, code, top):
-    """The largest weights, as bars to the side of the clusters that they draw to."""
+    """The largest weights, as bars towards the clusters that they speak for."""
     sides = [np.flatnonzero(code == side) for side in (-1, 1)]
     colors = [cluster_color(side[0]) if len(side) == 1 else "none" for side in sides]
     ends = [f"cluster{'s' * (len(side) > 1)} {', '.join(map(str, side))}" for side in sides]

@@ -19,10 +19,10 @@ __all__ = ["MISSING", "read_text"]
 
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"]  # in texts
 DELIMITERS = "\t,;|"
-MAX_LINE = 1 << 26  # bytes: what has no end of line by then is no table
+MAX_LINE = 1 << 26  # bytes: a longer line means that the file is not a table
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-MOST_TRIED = 1000  # values that tell whether numbers have decimal commas
+MOST_TRIED = 1000  # values that show whether numbers have decimal commas
 CSV_FAULTS = {  # by a part of what the module csv says
     "unexpected end of data": "a quote is not closed",
     "expected after": "text after a closing quote; double it in a text, or put a comma behind it",
@@ -59,7 +59,7 @@ def read_text(name, data, reading):
 
     words = [*MISSING, *reading.missing]
     typed: dict[str, Any] = {"null_values": words, "strings_can_be_null": True}
-    # words for true and false stay texts, as they are in a table that has others beside them
+    # words for true and false stay texts, as in a table that has other words too
     typed |= {"decimal_point": reading.decimal or ".", "true_values": [], "false_values": []}
     texts = dict.fromkeys(reading.text.intersection(chosen), pa.string())
     table = read(include_columns=chosen, column_types=texts, **typed)
@@ -110,7 +110,7 @@ def _encoding(name, head, asked):
         if head[1:200:2].count(0) > 50 and head[:200:2].count(0) == 0:
             return "utf-16-le", True
         kinds = "text, Parquet, NPZ, Excel, JSON or SQLite"
-        raise Refusal(f"{name}: none of {kinds}: it has NUL bytes; save it as CSV")
+        raise Refusal(f"{name}: not one of {kinds}: it has NUL bytes; save it as CSV")
     return "utf-8", True
 
 
@@ -120,7 +120,7 @@ def _is_utf8(name, data):
         for start in range(0, data.size, HEAD):
             block = data[start : start + HEAD].to_pybytes()
             if start and b"\n" not in block and data.size > MAX_LINE:
-                return True  # no table, as is told when its lines are read
+                return True  # not a table, which is reported when its lines are read
             decoder.decode(block, final=start + HEAD >= data.size)
     except UnicodeDecodeError:
         return False
@@ -162,7 +162,7 @@ def _header(name, records, has_header):
     words = [line[0].split() for line in lines if len(line) == 1]
     if len(words) == 2 and min(map(len, words)) > 1 and any(map(_is_value, words[1])):
         remedy = "put commas there, for example with tr -s ' ' ','"
-        raise Refusal(f"{name}: line 1: only spaces stand between the columns; {remedy}")
+        raise Refusal(f"{name}: line 1: only spaces separate the columns; {remedy}")
     if not has_header:
         return [f"column {position}" for position in range(1, len(lines[0]) + 1)]
     if all(map(_is_value, lines[0])):
@@ -174,7 +174,7 @@ def _header(name, records, has_header):
 
 
 def _is_value(text):
-    """Whether this is a number or a missing one, and so no name of a column."""
+    """Whether this is a number or a missing value, and so not the name of a column."""
     try:
         float(text)
     except ValueError:
@@ -207,7 +207,7 @@ class _Records:
             return
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
             if len(line) == MAX_LINE:
-                raise Refusal(f"{self.name}: line {number}: has no end; this is not a table")
+                raise Refusal(f"{self.name}: line {number}: far too long; this is not a table")
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:  # what else it may be is found when all of it is read

@@ -25,12 +25,12 @@ ENDINGS = {"labels": (".csv", ".tsv", ".parquet"), "report": (".html",), "model"
 
 
 class Outputs:
-    """Files made beside their places and moved there together, when the work is done.
+    """Files made next to their destinations and moved there together when the work is done.
 
     Paths that cannot be written, or that are one of the `sources`, are refused on entry, before
-    any work. "-" is standard output. This and what else is no plain file, such as a pipe or a
-    device, is written to before the files are moved. If the work ends by an error or an
-    interrupt, no trace of it remains; if it is killed, the next one removes what it left.
+    any work. "-" is standard output. Standard output and other special files, such as pipes and
+    devices, are written before the files are moved. After an error or an interrupt no trace of the
+    work remains; if it was killed, the next run removes what it left.
     """
 
     def __init__(self, *sources, **paths):
@@ -53,7 +53,7 @@ class Outputs:
             if isinstance(error, OSError):
                 raise Refusal(f"{path}: cannot be written: {error.strerror}") from error
             raise
-        # a reader that goes away is no reason to leave files behind
+        # a reader that stops reading must not leave files behind
         self._cleanup.enter_context(answering(signal.SIG_IGN, "SIGPIPE"))
         return self
 
@@ -100,7 +100,7 @@ class Outputs:
                         os.chmod(self._staged[kind], place.stat().st_mode)
                     continue
                 target = 1 if path == "-" else path
-                # a reader that has seen enough is no error
+                # a reader that stops early is not an error
                 with suppress(BrokenPipeError), open(target, "wb", closefd=target != 1) as stream:
                     _pour(file, stream)
         waiting: list[int] = []
@@ -122,7 +122,7 @@ def _is_stream(path):
 
 
 def _pour(file, stream):
-    """Copy a file to a stream; what a terminal would obey is escaped there."""
+    """Copy a file to a stream; control characters are escaped if it is a terminal."""
     if not stream.isatty():
         shutil.copyfileobj(file, stream)
         return

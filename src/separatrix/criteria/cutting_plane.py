@@ -42,9 +42,9 @@ __all__ = [
 
 # C="scale" in units of clusters over variance. Below it, clusters are lost on some data sets.
 SCALE = 100.0
-# Most that C may be over variance; the products of planes are that large.
+# Largest C relative to the variance; the products of planes are that large.
 LARGEST = 1e10
-# Planes in a row that do not raise the lower bound: what is left of the violation is rounding.
+# After this many planes in a row that do not raise the lower bound, the rest is rounding.
 PATIENCE = 20
 TINY = 1e-300
 # Most steps of the interior-point method, which takes about fifteen.
@@ -73,9 +73,9 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         mean, so that the common unit of features does not matter. The papers' C is n_samples times
         this.
     score_balance : float, default=0.1
-        Largest difference of the mean scores for two clusters, the papers' l / n. It stands in for
-        their difference in size as a share of all samples, but does not bound it: all samples can
-        still leave a cluster, above all at a small C, and the fit then warns.
+        Largest difference of the mean scores for two clusters, the papers' l / n. It replaces a
+        bound on their difference in size, but does not guarantee one: a cluster can still lose all
+        samples, especially at a small C, and the fit then warns.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -83,42 +83,44 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     violation_tol : float, default=0.01
         Largest violation of a constraint, in units of the mean loss.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Where the labels start. "k-means" on the features, "random" for the nearest of random
         samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster, of which the largest score wins.
@@ -132,10 +134,10 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     history_ : list of float
         Objective at each iteration. It never rises.
     gap_ : float
-        Proven largest distance from the optimum of the problem solved, as a share of its
+        Proven bound on the distance from the optimum of the problem solved, as a share of its
         objective. That problem is the machine of the last labels.
     n_planes_ : int
-        Cutting planes that the last fit of the machine took.
+        Number of cutting planes in the last fit of the machine.
     C_ : float
         Weight of the sum of the losses that was used; nan if none was.
     gamma_ : float
@@ -143,8 +145,9 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -156,12 +159,11 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
 
     Notes
     -----
-    Besides `tol`, an update that lowers the objective by no more than this share of it ends the
-    loop. Other kernels than the linear one work through at most `n_components` features and have
-    no `coef_`.
+    The loop also ends when an update lowers the objective by no more than `tol` times its value.
+    Kernels other than the linear one use at most `n_components` features and have no `coef_`.
 
     For more than 20,000 samples the start is found, and improved, on a random sample of them. The
-    first start by k-means is deterministic, further ones are the best of ten k-means++ runs each.
+    first start by k-means is deterministic; further ones are the best of ten k-means++ runs each.
 
     References
     ----------
@@ -248,7 +250,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         most = LARGEST / (problem.variance * problem.weight)
         if self._resolved_C(problem) > most:
             raise ValueError(
-                f"C={self.C:g} is out of reach of double precision where the variance of X is "
+                f"C={self.C:g} is too large for double precision, as the variance of X is "
                 f"{problem.variance:.3g}; use C='scale' or C <= {most:.3g}."
             )
         return problem
@@ -305,7 +307,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneProblem(SampledProblem):
-    """Samples with what is computed of them once.
+    """Samples with quantities that are computed once.
 
     `weight`, `mean` and `variance` are the sum of the weights, the mean of the samples and their
     mean squared distance from it.
@@ -362,8 +364,8 @@ def solve_cutting_plane(
     each cluster has a score :math:`f_p`, the norms add up, the loss is
     :math:`\max(0, 1 - f_z + \max_{r \ne z} f_r)` with z the cluster of the largest score, and
     :math:`|\sum_i f_p(x_i) - f_q(x_i)| \le l` for all pairs. The concave-convex procedure
-    linearises what is concave in the loss, \|f\| or the largest score: then it is the loss of an
-    ordinary machine for the labels of the last one.
+    linearises the concave part of the loss, \|f\| or the largest score, which leaves the loss of
+    an ordinary machine for the labels of the last one.
 
     Departures from the papers: the multi-class machine has biases, without which it depends on
     where the origin lies. Scores are taken about the mean of the samples, so that the balance is a
@@ -438,8 +440,8 @@ def cutting_planes(problem, start, *, strength, bound, violation_tol):
               \quad |b| \le \text{bound}
 
     Each constraint is a plane below the mean loss. The most violated one, which is the tangent,
-    joins the others until it is violated by at most `violation_tol`. The papers stop by the last
-    machine; here the best one met counts, `start` among them, so that the objective cannot rise.
+    joins the others until it is violated by at most `violation_tol`. The papers judge by the last
+    machine; here the best machine so far counts, including `start`, so the objective cannot rise.
     """
     best = machine = start
     planes = [replace(start, slopes=0 * start.slopes, counts=0 * start.counts, offset=0.0)]
@@ -503,7 +505,7 @@ def _violations(scores, labels, weight):
 
 
 def _two_sided(scores, labels):
-    """Labels, the side each sample should move to, and what its score there lacks of one."""
+    """Labels, the side each sample should move to, and the shortfall of its score from one."""
     xp, _ = namespace_of(scores)
     labels = xp.astype(scores[:, 0] > 0, xp.int8) if labels is None else labels
     signs = 2 * xp.astype(labels, scores.dtype) - 1
@@ -550,8 +552,8 @@ def minimize_over_planes(gram, biases, offsets, *, tol):
 def maximize_quadratic(Q, c, E, e, *, tol):
     r"""Maximise :math:`c^\top z - \frac12 z^\top Q z` subject to :math:`E^\top z = e, z \ge 0`.
 
-    Mehrotra's predictor-corrector method. The first column of E holds ones for all rows that
-    can be short of slack, so that a start with positive slacks is at hand.
+    Mehrotra's predictor-corrector method. The first column of E has a one in every row whose slack
+    could be negative, which gives a start with positive slacks.
 
     Returns z, and the multipliers x of the equations.
     """
@@ -563,7 +565,8 @@ def maximize_quadratic(Q, c, E, e, *, tol):
         gap, unmet = z @ slack, e - E.T @ z
         if gap <= tol and np.abs(unmet).max() <= tol:
             break
-        # planes may repeat, and only differences of biases count: a trace of the diagonal helps
+        # planes may repeat, and only differences of biases count, so a little is added to the
+        # diagonal
         factor = cho_factor(Q + np.diag(slack / z + 1e-14 * np.diag(Q)))
         inner = cho_solve(factor, E)
         schur = E.T @ inner

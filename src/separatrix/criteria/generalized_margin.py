@@ -13,16 +13,16 @@ from separatrix.solvers.label_programs import GeneralizedProgram
 
 __all__ = ["GeneralizedMarginClustering", "generalized_kernel", "relax_generalized_margin"]
 
-# Least and, inverted, most of what the penalty of a sum counts beside the values of a kernel.
+# Bounds, this value and its inverse, on the penalty of a sum relative to the kernel's values.
 SMALLEST = 1e-10
 
 
 class GeneralizedMarginClustering(SemidefiniteClustering):
     """Two clusters of widest margin, by a small convex program, with a certified optimum.
 
-    Generalized maximum margin clustering [1]_ looks for the values that a machine with an
-    intercept has at the samples: none closer to zero than one, of least norm, and of a sum near
-    zero. Its relaxation, (24) of [2]_, has only one variable for each sample.
+    Generalized maximum margin clustering [1]_ looks for the values of a machine with an intercept
+    at the samples: all at least one in absolute value, with a sum near zero and the least norm.
+    Its relaxation, (24) of [2]_, has only one variable for each sample.
 
     Parameters
     ----------
@@ -30,10 +30,10 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         Number of clusters.
     C : float, default=0.5
         Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`. The
-        loss of a sample is what its squared value lacks of one. The paper's C_delta is twice this.
+        loss of a sample is one minus its squared value, where that is positive. The paper's
+        C_delta is twice this.
     sum_penalty : float, default=1e4
-        Weight of the squared sum of all values, the paper's C_e, which keeps both clusters at
-        work.
+        Weight of the squared sum of all values, the paper's C_e, which keeps both clusters in use.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -41,39 +41,42 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     multiway : {"auto", "bisection"}, default="auto"
-        How more than two clusters are told apart. By repeated splits in two ("bisection"), which
-        is also "auto". Each time the most scattered cluster is split.
+        How more than two clusters are separated. By repeated splits in two ("bisection"), which is
+        also "auto". Each time the most scattered cluster is split.
     n_roundings : int, default=10
-        Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
-        into the second in equal steps, and as many are random. The labels whose machine has the
-        least objective are kept. Zero leaves the one by the first eigenvector, as in the papers.
+        Roundings of the relaxed labels in addition to the one by the first eigenvector: this many
+        rotate it into the second in equal steps, and as many are random. The labels whose machine
+        has the lowest objective are kept. Zero leaves the rounding by the first eigenvector, as in
+        the papers.
     max_steps : int, default=100
-        Most steps of the solver.
+        Largest number of steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : ndarray of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
@@ -81,10 +84,10 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Optimum of the program, from above. The mean over all splits for more than two clusters. It
-        is nan for one cluster, or for fewer distinct samples than clusters.
+        Upper bound on the optimum of the program; for more than two clusters, the mean over all
+        splits. It is nan for one cluster, or for fewer distinct samples than clusters.
     gap_ : float
-        Proven largest distance from the optimum of the problem solved, as a share of its
+        Proven bound on the distance from the optimum of the problem solved, as a share of its
         objective. The largest of all splits.
     history_ : list of float
         Objective at each iteration.
@@ -93,8 +96,9 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -110,14 +114,14 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     Cluster sizes are not bounded: only the sum of values is kept near zero, and one far sample
     can balance many near ones.
 
-    The solver takes 10 to 30 steps as a rule. The papers take labels from the eigenvector whose
-    eigenvalue is zero at the optimum, of which there are often several; here several cuts of the
-    matrix of products are compared by their machines.
+    The solver usually takes 10 to 30 steps. The papers take labels from the eigenvector whose
+    eigenvalue is zero at the optimum, of which there are often several; here the machines of
+    several cuts of the matrix of products are compared.
 
     There is no `sample_weight` yet. The program would allow it: copies of a sample have one value,
-    so that a weight is a multiple of its price `C`.
+    so a weight would multiply its `C`.
 
-    The order of the rows does not matter. Of a precomputed kernel it may, where samples have the
+    The order of the rows does not matter. With a precomputed kernel it may, if samples have the
     same values in another order.
 
     References
@@ -195,7 +199,8 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         return np.where(scores > 0, 1.0, -1.0)
 
     def _rule(self, K, response):
-        # values are those of the centred kernel, plus what little the penalty leaves of their sum
+        # values are those of the centred kernel, plus the little that the penalty leaves of their
+        # sum
         multipliers = response - response.mean()
         left = response.sum() * freedom_of_sum(K, self.sum_penalty)
         return multipliers, left - (K @ multipliers).mean(), True
@@ -206,7 +211,7 @@ def generalized_kernel(K, sum_penalty):
 
     There, values w have the cost :math:`\min_\lambda (w + \lambda 1)^\top K^{-1} (w + \lambda 1)
     + C_e (1^\top w)^2`, which is :math:`w^\top G^{-1} w` with :math:`G = H K H + 1 1^\top / (C_e
-    n^2)` and the centring matrix H. So nothing is inverted to get there. As in the experiments of
+    n^2)` and the centring matrix H. So no matrix needs to be inverted. As in the experiments of
     Niu et al. (2013), K is lifted first, by its mean diagonal entry over n.
     """
     n = len(K)
@@ -217,8 +222,8 @@ def generalized_kernel(K, sum_penalty):
 def freedom_of_sum(K, sum_penalty):
     """What the penalty of their sum adds to products of values.
 
-    Next to the kernel's own values it is neither so large nor so small that rounding swallows one
-    of the two: beyond that, penalties are as good as none, or as infinite ones.
+    It is bounded relative to the kernel's own values, so that rounding loses neither of the two:
+    beyond these bounds, a penalty acts like none, or like an infinite one.
     """
     size = float(np.trace(K)) / len(K)
     return min(max(1 / (sum_penalty * len(K) ** 2), SMALLEST * size), size / SMALLEST)

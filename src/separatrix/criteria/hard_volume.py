@@ -52,11 +52,11 @@ RHO = 0.5
 class HardMaximumVolumeClustering(GraphClustering):
     """Clusters of similar size and large volume, by a convex relaxation with a certified optimum.
 
-    Where `MaximumVolumeClustering` looks for soft responses, this looks for labels, and for the
-    size of the response of each sample [1]_. The products of all pairs of labels become one
-    positive semidefinite matrix, and what was a search over labellings becomes a semidefinite
-    program. Its optimum is unique, so there are no starts, and its distance from what was found
-    is certified. Labels are then read off the matrix.
+    `MaximumVolumeClustering` looks for soft responses; this method looks for labels and for the
+    size of each sample's response [1]_. The products of all pairs of labels form a positive
+    semidefinite matrix, which turns the search over labellings into a semidefinite program. Its
+    optimum is unique, so there are no starts, and the gap to it is certified. Labels are then read
+    off the matrix.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         neighbour as the width at each sample; "rbf" is Gaussian of one width. "cosine" is the
         cosine, and "precomputed" takes X itself, a dense or sparse matrix of similarities.
     graph : {"union", "mutual", "full"}, default="union"
-        Which samples are compared: those of which one is among the other's nearest neighbours
+        Which samples are connected: those of which one is among the other's nearest neighbours
         ("union"), those where this holds both ways ("mutual"), or all ("full"), in a dense matrix.
     n_neighbors : int, default=10
         Number of neighbours.
@@ -83,41 +83,43 @@ class HardMaximumVolumeClustering(GraphClustering):
         Weight of the regularisation. It weighs similarities against the size of responses, the
         paper's gamma. "auto" is 0.5 sqrt(n) over the largest eigenvalue of the similarities.
     max_response : float, default=1.0
-        Largest response of a sample, the paper's C. From one on it has no effect, since all
-        responses together have length one.
+        Largest response of a sample, the paper's C. Values of one or more have no effect, since
+        all responses together have length one.
     balance : float, default=0.5
         Largest difference in size of two clusters as a share of all samples: each of k clusters
-        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
-        split in two again and again, this holds for each split.
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
+        splits in two, this holds for each split.
     triangles : bool, default=False
         Whether the relaxed labels of any three samples keep the triangle constraints of Xu et al.
-        (2005), as all labels do. The bound is tighter and the fit takes much longer, so that at
-        most 100 samples are allowed.
+        (2005), as all labels do. The bound is tighter and the fit takes much longer, so at most
+        100 samples are allowed.
     multiway : {"auto", "bisection"}, default="auto"
-        How more than two clusters are told apart. By repeated splits in two ("bisection"), which
-        is also "auto". Each time the split of the smallest normalised cut is kept.
+        How more than two clusters are separated. By repeated splits in two ("bisection"), which is
+        also "auto". Each time the split of the smallest normalised cut is kept.
     n_roundings : int, default=10
-        Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
-        into the second in equal steps, and as many are random. The labels whose machine has the
-        least objective are kept. Zero leaves the one by the first eigenvector, as in the papers.
+        Roundings of the relaxed labels in addition to the one by the first eigenvector: this many
+        rotate it into the second in equal steps, and as many are random. The labels whose machine
+        has the lowest objective are kept. Zero leaves the rounding by the first eigenvector, as in
+        the papers.
     max_steps : int, default=100
-        Most steps of the solver.
+        Largest number of steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
@@ -129,19 +131,19 @@ class HardMaximumVolumeClustering(GraphClustering):
         never split off.
     affinity_matrix_ : ndarray or CSR of shape (n_distinct, n_distinct)
         Similarities of the distinct samples, in the order in which they come first, and summed
-        over equal ones; not there for one cluster, or where there are fewer distinct samples than
+        over equal ones; not set for one cluster, or where there are fewer distinct samples than
         clusters.
     reg_ : float
         Weight of the regularisation that was used; nan if none was. That of the first split for
         more than two clusters.
     objective_ : float
-        Optimum of the program, from above. The mean over all splits for more than two clusters. It
-        is nan for one cluster, or for fewer distinct samples than clusters.
+        Upper bound on the optimum of the program; for more than two clusters, the mean over all
+        splits. It is nan for one cluster, or for fewer distinct samples than clusters.
     gap_ : float
-        Proven largest distance from the optimum of the problem solved, as a share of its
+        Proven bound on the distance from the optimum of the problem solved, as a share of its
         objective. The largest of all splits.
     alpha_length_ : float
-        Length of the sizes of all responses, the least of all splits. Where it is one, the
+        Norm of the sizes of all responses, the smallest over all splits. Where it is one, the
         program's optimum is that of the paper's problem (13); where it is less, for a large `reg`
         or a `max_response` below 1 / sqrt(n), the problem solved is tighter (see
         `relax_hard_volume`). It is nan for one cluster, or for fewer distinct samples than
@@ -153,8 +155,9 @@ class HardMaximumVolumeClustering(GraphClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -167,26 +170,26 @@ class HardMaximumVolumeClustering(GraphClustering):
 
     Notes
     -----
-    A step costs a few products of matrices of the samples' size: 500 samples take seconds, 2,000
-    minutes, and 5,000, the most allowed, an hour.
+    A step costs a few products of n-by-n matrices: 500 samples take seconds, 2,000 minutes, and
+    5,000, the most allowed, an hour.
 
-    Links and known labels are kept exactly, for two clusters: with must-links and cannot-links a
-    component of samples has one label up to signs, so that the matrix has one row for each
-    component, and its optimum is certified among all labels that keep the links. A split in two
-    cannot know which later split will part a cannot-link, so more clusters take no links. Where
-    links and `balance` cannot both be kept, links are.
+    With two clusters, links and known labels are kept exactly: the labels of a component of linked
+    samples are fixed up to a common sign, so the matrix has one row for each component, and the
+    optimum is certified among all labels that keep the links. More clusters come from repeated
+    splits in two, which cannot guarantee links, so links are refused there. Where links and
+    `balance` cannot both be kept, links are.
 
-    There is no `sample_weight`, since it would not always be repetition: where the balance presses
-    on a sample, the relaxation gives its copies different rows, which one sample of their weight
-    cannot have. The guide on relaxations has the proof.
+    There is no `sample_weight`, because a weight would not always mean repetition: where the
+    balance binds, the relaxation may give copies of a sample different rows, which one weighted
+    sample cannot have. The guide on relaxations has the proof.
 
-    Two constraints are added to the paper's program (13), which all labels in balance meet:
-    `balance`, without which one cluster of all samples would be the optimum, and a bound on the
-    multiplier of the length of responses (see `relax_hard_volume`). The paper cuts the first
-    eigenvector at its mean; here several cuts in balance are compared by their machines. The
-    solver takes 10 to 30 steps as a rule.
+    Two constraints that all balanced labels meet are added to the paper's program (13): `balance`,
+    without which one cluster of all samples would be the optimum, and a bound on the multiplier of
+    the length of responses (see `relax_hard_volume`). The paper cuts the first eigenvector at its
+    mean; here the machines of several balanced cuts are compared. The solver usually takes 10 to
+    30 steps.
 
-    The order of the rows does not matter. Of precomputed similarities it may, where samples have
+    The order of the rows does not matter. With precomputed similarities it may, if samples have
     the same values in another order.
 
     References
@@ -273,8 +276,8 @@ class HardMaximumVolumeClustering(GraphClustering):
         if links is not None and self.n_clusters > 2:
             raise ValueError(
                 f"links need n_clusters=2, got n_clusters={self.n_clusters} and multiway="
-                f"{self.multiway!r}: a split in two cannot know which later split will part a "
-                "cannot-link. Use MaximumVolumeClustering for more clusters."
+                f"{self.multiway!r}: more clusters come of splits in two, which keep no "
+                "links. Use MaximumVolumeClustering for more clusters."
             )
         check_size(X.shape[0], triangles=self.triangles)
         check_fits_memory(X.shape[0], remedy="use MaximumVolumeClustering")
@@ -283,7 +286,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         order = order_of_places(X, pairs=precomputed)
         graph_of = partial(similarities_of, self, stacklevel=8)
         graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
-        # other matrices than the similarities would part similar samples
+        # matrices other than the similarities would separate similar samples
         problem = GraphProblem.of(graph, "similarity")
         return problem if links is None else LinkedProblem.with_links(problem, links)
 
@@ -328,7 +331,7 @@ class HardMaximumVolumeClustering(GraphClustering):
             progress=progress,
             fold=None if links is None else fold_of(links, bound),
         )
-        # 2) the best labels near them, and the responses that go with these
+        # 2) the best labels near them, and their responses
         G = reg * Q + (relaxation.y[-1] - reg * values[0]) * np.eye(len(Q))
         responses = best_labelling(
             relaxation.M,
@@ -398,32 +401,32 @@ class LinkedProblem(GraphProblem):
 
     @classmethod
     def with_links(cls, problem, links):
-        """A problem with links between the samples as they came."""
+        """A problem with links between the samples in their original order."""
         order = np.argsort(problem.graph.place, kind="stable")
         fields = {"X": problem.X, "graph": problem.graph, "form": problem.form}
         return cls(**fields, order=order, links=links.restricted(order))
 
     def kept(self, result, signs):
-        """A result with the labels that signs of the ordered samples tell."""
+        """A result with the labels given by signs of the ordered samples."""
         labels = np.empty(len(signs), dtype=np.int32)
         labels[self.order] = signs > 0
         return replace(result, labelling=Labelling(labels, 2), keeps_labels=True)
 
 
 def known_lean(scores, links):
-    """Whether scores agree with known labels: positive if so, negative if they are turned."""
+    """How far scores agree with known labels; negative if their signs are reversed."""
     told = links.known_labels >= 0
     return (2 * links.known_labels[told] - 1) @ scores[told]
 
 
 def linked_sides(scores, links, bound):
-    """Signs that keep links and agree best with scores, or turned ones, in balance if any is."""
+    """Signs that keep links and agree best with scores or their opposites, balanced if any are."""
     turned = -scores if known_lean(scores, links) < 0 else scores
     return linked_signs(turned, links, balance=bound / len(scores)).y.astype(np.float64)
 
 
 def fold_of(links, bound):
-    """Components that links make of samples, and labels of them, in balance if any are."""
+    """Components of linked samples, and labels of them, balanced if possible."""
     signs = linked_sides(np.zeros(links.n_samples), links, bound)
     return Fold(links.component, links.sign, signs[links.representatives])
 
@@ -457,17 +460,17 @@ def relax_hard_volume(
               \quad \text{s.t.} \quad M \succeq 0, \; \operatorname{diag} M = 1
 
     Problem (13) of Niu et al. (2013) without the Schur complement; :math:`\gamma` is `reg`. It
-    makes similar samples alike only for similarities Q: from (10) to (11) the paper turns the
-    minimum over labels into a maximum. Two constraints are added, which every labelling
-    :math:`M = y y^\top` in balance meets.
+    groups similar samples only if Q holds similarities: from (10) to (11) the paper turns the
+    minimum over labels into a maximum. Two constraints are added, which every labelling :math:`M =
+    y y^\top` in balance meets.
 
     * :math:`1^\top M 1 \le l^2`, since :math:`M = 1 1^\top` is the optimum for nonnegative Q.
     * :math:`\eta \le \gamma \lambda_1(Q)`, as the paper asks of its soft labels, since
       :math:`Q \circ y y^\top` has the eigenvalues of Q. With it the program is `LabelProgram`
       for :math:`\gamma (Q - \lambda_1 I)` with :math:`\|\alpha\| \le 1`, because
       :math:`\eta I = \eta I \circ M`; without it there is a dual variable for each pair of
-      samples. If :math:`\|\alpha\| = 1` at the optimum, it does not bind. For large
-      :math:`\gamma` it does, and keeps M from a multiple of the identity that tells nothing.
+      samples. If :math:`\|\alpha\| = 1` at the optimum, it does not bind. For large :math:`\gamma`
+      it does, and keeps M from becoming a multiple of the identity, which holds no information.
 
     The triangle constraints of Remark 21 are an option: see `TriangleCuts`.
 
@@ -501,7 +504,7 @@ def relax_hard_volume(
     lowest = reg * eigvalsh(Q, subset_by_index=[0, 0])[0]
     bound = label_bound(balance, len(Q))
     if fold is not None:
-        bound = max(bound, abs(fold.net @ fold.signs) + 0.5)  # so that something is inside
+        bound = max(bound, abs(fold.net @ fold.signs) + 0.5)  # so that there is an interior
     program = LabelProgram(
         reg * Q - lowest * np.eye(len(Q)),
         C=max_response,

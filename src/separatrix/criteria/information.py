@@ -1,4 +1,4 @@
-"""Information maximisation: clusters that a softmax classifier is sure of and keeps apart."""
+"""Information maximisation: clusters that a softmax classifier assigns with confidence."""
 
 from dataclasses import dataclass, replace
 
@@ -34,12 +34,13 @@ STEPS = 20
 # By how much the score of the own cluster leads at the start: the best of these is taken.
 FIRST_LEADS = 2.0 ** np.arange(-1, 9)
 TINY = np.finfo(np.float64).tiny
-# The weight of norms for up to so many clusters, and what those of more may lose to it, as a share
+# The weight of norms for up to this many clusters, and what it may cost more clusters, as a share
 # of the largest information.
 USUAL_REG, FEW_CLUSTERS = 0.02, 10
 LARGEST_LOSS = 0.1
-# Of more clusters than this the objective sees so many rows, or so many for each. Updates end when
-# one improves it by no more than this share, since some of many labels always change.
+# For more clusters than this the objective uses this many rows, or this many for each cluster.
+# Updates end when one improves it by no more than this share, since some of many labels always
+# change.
 MANY_CLUSTERS, MANY_ROWS, ROWS_PER_CLUSTER = 20, 2_000, 20
 LEAST_GAIN = 1e-3
 
@@ -50,11 +51,11 @@ LEAST_GAIN = 1e-3
 class InformationMaximizationClustering(MeansClustering):
     r"""Clusters that a softmax classifier assigns with confidence, and that lie far apart.
 
-    The classifier gives each sample a probability of each cluster. It is trained without labels:
-    so that the clusters tell as much of the samples as possible, less a penalty of its weights.
-    The mutual information of samples and clusters is large if the classifier is sure of every
-    sample and the clusters are even in size [1]_. As a mean divergence between clusters it has
-    kin in which the distance of samples has a part [2]_.
+    The classifier gives each sample a probability of each cluster. It is trained without labels,
+    to maximise the mutual information of samples and clusters minus a penalty on its weights. This
+    information is large if the classifier is confident about every sample and the clusters have
+    similar sizes [1]_. It is a mean divergence between clusters; related objectives use distances
+    between the samples of clusters instead [2]_.
 
     Parameters
     ----------
@@ -71,9 +72,9 @@ class InformationMaximizationClustering(MeansClustering):
     reg : float or "auto", default="auto"
         Weight of the regularisation. It weighs the squared norm of the classifier's weights, in
         units of the variance of a feature. Larger values give softer probabilities, and beyond
-        some value fewer clusters. "auto" is 0.02. For more than 10 clusters, which take larger
-        weights, it is less if the classifier of the starting clusters would lose more than a tenth
-        of the largest information to it.
+        some value fewer clusters. "auto" is 0.02. For more than 10 clusters, which need larger
+        weights, it is smaller if it would cost the classifier of the starting clusters more than a
+        tenth of the largest possible information.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -81,46 +82,48 @@ class InformationMaximizationClustering(MeansClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     init : {"k-means", "random"} or array-like of shape (n_samples,), default="k-means"
         Where the labels start. "k-means" on the features, "random" for the nearest of random
         samples, or labels from 0.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -141,8 +144,9 @@ class InformationMaximizationClustering(MeansClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -156,20 +160,21 @@ class InformationMaximizationClustering(MeansClustering):
     Notes
     -----
     An update is twenty steps of L-BFGS. The start is the classifier whose weights point to the
-    means of the starting clusters, as sure of them as is best for the objective.
+    means of the starting clusters, with the confidence that is best for the objective.
 
-    Other kernels than the linear one work through at most `n_components` features, in whose space
-    all distances and norms are measured. The variance of a feature is averaged over the variance,
-    so that constant features do not count; for other kernels it is that of a principal direction.
+    Kernels other than the linear one use at most `n_components` features, in whose space all
+    distances and norms are measured. The variance of a feature is an average in which each feature
+    counts by its own variance, so that constant features do not count; for other kernels it is an
+    average over principal directions.
 
-    Wasserstein distances are exact for up to 300 samples. Of more, 300 are drawn, and in these
-    distances each sample lies where the nearest of the drawn ones lies. The objective itself is
-    computed on at most 20,000 samples, or a fiftieth of all if that is more, drawn at random; for
-    more than 20 clusters on 2,000, or on 20 for each cluster, until an update improves it by less
-    than a thousandth.
+    Wasserstein distances are exact for up to 300 samples. From more, 300 are drawn, and each
+    sample takes the place of the nearest of these. The objective itself is computed on at most
+    20,000 samples, or a fiftieth of all if that is more, drawn at random; for more than 20
+    clusters on 2,000, or on 20 for each cluster, until an update improves it by less than a
+    thousandth.
 
-    For two clusters both comparisons are the same, except for "information". There "one-vs-one"
-    grows with the largest score of any sample and asks for a larger `reg`.
+    For two clusters both comparisons are the same, except for "information": there "one-vs-one"
+    grows with the largest score of any sample and needs a larger `reg`.
 
     References
     ----------
@@ -292,11 +297,11 @@ class InformationMaximizationClustering(MeansClustering):
 
 
 class InformationProblem(KMeansProblem):
-    """Samples, of which the objective sees the drawn rows alone."""
+    """Samples, of which the objective uses only the drawn rows."""
 
     @property
     def is_sampled(self):
-        """Nothing is solved on the rows first: they are what it is solved on."""
+        """There is no first solution on the drawn rows: the problem is always solved on them."""
         return False
 
 
@@ -304,7 +309,7 @@ class InformationProblem(KMeansProblem):
 def solve_information_maximization(
     problem, start, *, objective, comparison, reg, n_clusters, max_iter, tol, progress
 ):
-    r"""Train a softmax classifier so that its clusters tell the most of the samples.
+    r"""Train a softmax classifier so that its clusters are most informative of samples.
 
     .. math:: \max_{W, b} \; \sum_k \pi_k D(p(x|k), p(x)) - \lambda \|W\|^2,
               \qquad p_i = \operatorname{softmax}(W x_i + b)
@@ -368,7 +373,7 @@ def solve_information_maximization(
             value, gradient = value + likelihood, gradient + steepest
         return reg * np.square(coef).sum() - value, -gradient.ravel()
 
-    # 0) the classifier of the starting clusters, as sure of them as is best
+    # 0) the classifier of the starting clusters, with the best confidence
     theta = min(first_classifiers(problem, start, units, n_clusters), key=lambda one: loss(one)[0])
     labels, best = None, np.inf
     iterations = progress.iterations(max_iter)
@@ -404,7 +409,7 @@ def solve_information_maximization(
 
 @dataclass(frozen=True)
 class KnownClusters:
-    """Samples of known labels, which the classifier learns beside what it maximises.
+    """Samples with known labels, whose likelihood is added to the objective.
 
     Attributes
     ----------
@@ -440,9 +445,9 @@ class KnownClusters:
 def units_of(problem):
     """The mean of all samples, and one standard deviation for all features.
 
-    Variances are averaged over the variance, so that features that do not vary have no part. Those
-    of a kernel are one basis of its space among others: there it is the principal directions whose
-    variances are averaged.
+    Variances are averaged with themselves as weights, so that constant features do not count.
+    Features of a kernel are only one basis of its space, so there the variances of principal
+    directions are averaged.
     """
     units = Units.of(problem.total, problem.shift)
     spread = np.square(np.where(units.active, units.scale, 0.0))
@@ -464,7 +469,7 @@ def seen_rows(problem, n_clusters):
 
 
 def automatic_reg(problem, start, units, n_clusters):
-    """Weight of the norm that does not keep the starting clusters from being told apart.
+    """Weight of the norm that does not prevent the starting clusters from being separated.
 
     If they were Gaussian with one variance, their classifier would have the weights mean over
     variance. For many clusters these are large.

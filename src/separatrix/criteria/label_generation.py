@@ -9,9 +9,9 @@ __all__ = ["LabelGenerationMarginClustering"]
 class LabelGenerationMarginClustering(LabelMixtureClustering):
     r"""Clusters by the tightest convex relaxation of maximum margin clustering.
 
-    Instead of one labelling, look for a mix of labellings whose combined kernel a support vector
-    machine with the squared hinge loss finds hardest to do without [1]_: a problem of multiple
-    kernel learning. Its labellings are generated one by one, each the one that the solution so far
+    Instead of one labelling, the method looks for the mix of labellings whose combined kernel a
+    support vector machine with the squared hinge loss separates best [1]_: a problem of multiple
+    kernel learning. The labellings are generated one by one, each the one that the solution so far
     violates most.
 
     Parameters
@@ -23,8 +23,8 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         "scale" is 1 / n_samples. The paper's C is twice this.
     balance : float, default=0.2
         Largest difference in size of two clusters as a share of all samples: each of k clusters
-        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
-        split in two again and again, this holds for each split.
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
+        splits in two, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -32,49 +32,51 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     readout : {"consensus", "vote", "best"}, default="consensus"
-        How one labelling comes of many: "consensus" by a vote in which labellings count the more,
-        the better they agree with its outcome; "vote" by the weighted vote of Zhang and Zhou, with
-        labellings turned towards the one of the largest weight; or the "best", of the least
-        objective. Consensus and best go on to where machine and labels agree. The vote stays as
-        it is, or the nearest to it in balance, so that `predict` may differ in some samples. It
-        depends on all labellings that the search met, so that a sample of weight two may have
-        another label than one that is repeated.
+        How many labellings become one. "consensus" is a vote in which a labelling counts the more,
+        the better it agrees with the outcome; "vote" is the weighted vote of Zhang and Zhou, with
+        the clusters of all labellings matched to those of the one with the largest weight; "best"
+        takes the labelling with the lowest objective. "consensus" and "best" are then updated
+        until machine and labels agree. "vote" stays as it is, or moves to the nearest balanced
+        labels, so `predict` may differ for some samples. It depends on all labellings that the
+        search found, so a sample of weight two may get another label than a sample that is
+        repeated.
     max_labellings : int, default=200
-        Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
-        points of alternating updates to begin with.
+        Largest number of labellings to generate, in addition to the spectral splits, k-means
+        clusterings and fixed points of alternating updates at the beginning.
     max_samples : int, default=1000
-        Most samples that the search sees. Of more, it sees a random sample of this size, and what
-        it finds labels the others.
+        Largest number of samples that the search uses. From more, it draws a random sample of this
+        size, and the result labels the others.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     max_rounds : int, default=50
-        Most rounds, each of which adds up to 20 labellings.
+        Largest number of rounds, each of which adds up to 20 labellings.
     gap_tol : float, default=1e-3
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind, or by a vote.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links bind, or by a vote.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -89,16 +91,16 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Objective of the mix: no labelling among those generated has a smaller one. It is nan for
         one cluster, or for fewer distinct samples than clusters.
     gap_ : float
-        Proven largest distance from the optimum of the problem solved, as a share of its
+        Proven bound on the distance from the optimum of the problem solved, as a share of its
         objective. That problem is the best mix of the generated labellings.
     violation_ : float
         The same distance for the most violated labelling that could still be found.
     labellings_ : ndarray of shape (n_labellings, n_seen)
-        The labellings, of the samples that the search saw.
+        The labellings, of the samples that the search used.
     labelling_weights_ : ndarray of shape (n_labellings,)
         Their weights.
     sample_indices_ : ndarray of shape (n_seen,)
-        Indices of the samples that the search saw.
+        Indices of the samples that the search used.
     history_ : list of float
         Objective at each iteration. An iteration is a round; the objective is that of the mix.
     gamma_ : float
@@ -108,8 +110,9 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -121,12 +124,12 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
 
     Notes
     -----
-    The larger C, the looser is the relaxation: `violation_` then says that labellings were still
+    The larger `C`, the looser the relaxation: `violation_` then shows that labellings were still
     being found when `max_labellings` or `max_rounds` ended the search, and a ConvergenceWarning
-    tells of it.
+    says so.
 
-    The search takes samples in an order of their values, so that the order of the rows makes no
-    difference. It does for a dask array, whose samples are drawn as they come.
+    The search sorts samples by their values, so the order of the rows makes no difference, except
+    for dask arrays, from which samples are drawn by their positions.
 
     For the linear kernel samples are centred.
 

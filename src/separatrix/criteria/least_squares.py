@@ -57,9 +57,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     For every labelling the classifiers and their error are known in closed form, and so is the
     change of the error when one sample changes its cluster [1]_. The search moves one sample at a
-    time. So as not to end in the next best local minimum it shakes: clusters take turns in
-    claiming samples from the others, the least unwilling first, many at the beginning and ever
-    fewer.
+    time. To escape poor local minima it shakes the labels: clusters take turns to claim samples
+    from the others, those first whose move costs least, many in early rounds and fewer in later
+    ones.
 
     Parameters
     ----------
@@ -79,48 +79,49 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do. "auto" chooses a multiple of the mean distance without
-        labels.
+        shrinks in proportion to the clusters of k-means. "auto" chooses a multiple of the mean
+        distance without labels.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     shares : {"free", "equal"} or array-like of shape (n_clusters,), default="free"
-        Sizes of the clusters as shares of all samples. "equal" and given shares are kept to the
-        sample. "free" shakes with equal shares and then lets samples move until none wants to, but
-        leaves each cluster half of an even share.
+        Sizes of the clusters as shares of all samples. "equal" and given shares are kept to within
+        one sample. "free" shakes with equal shares and then moves samples until no move improves
+        the objective, but leaves each cluster at least half of an even share.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each, in any order. Instead of `shares`. The
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each, in any order. Use it instead of `shares`. The
         search keeps the bounds, and so does `predict` for the samples of the fit, unless `labels_`
-        must part samples for it that are equal, or nearly so.
+        must separate samples for it that are equal, or nearly so.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     max_samples : int, default=2000
-        Most samples that the search sees. Of more, it sees a random sample of this size, and what
-        it finds labels the others.
+        Largest number of samples that the search uses. From more, it draws a random sample of this
+        size, and the result labels the others.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     n_init : int, default=20
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links bind.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -129,11 +130,11 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     sample_indices_ : ndarray of shape (n_seen,)
-        Indices of the samples that the search saw.
+        Indices of the samples that the search used.
     leave_one_out_scores_ : ndarray of shape (n_seen,) or (n_seen, n_clusters)
-        What the classifiers would say of each sample that the search saw had it been left out, in
-        closed form; residuals are the targets, 1 in the own cluster and -1 elsewhere, less these.
-        For two clusters that of cluster 1.
+        Score of each sample that the search used, by classifiers that leave it out, in closed
+        form. Residuals are the targets, 1 for the own cluster and -1 for others, minus these
+        scores. For two clusters, the score of cluster 1.
     objective_ : float
         Sum of squared errors and weighted norms over the classifiers: smaller is better. It is nan
         for one cluster, or for fewer distinct samples than clusters.
@@ -146,12 +147,13 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     reg_ : float
         Weight of the regularisation that was used; nan if none was.
     n_moves_ : int
-        Samples moved from the best start.
+        Number of moves from the best start.
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -165,14 +167,14 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     -----
     The objective does not compare clusters of different sizes well: without any bound one cluster
     could win all samples. "auto" ranks pairs of width and `reg` by stability, the mean agreement
-    of the results of five starts, times the gap, the mean advantage of the own cluster over the
-    next among the scores of `leave_one_out_scores_`, on at most 1,000 samples. With "auto" the
-    start that is kept is the one of the largest such advantage, leads beyond one counted as one.
+    of the results of five starts, times the gap, the mean lead of a sample's own cluster over the
+    next in `leave_one_out_scores_`, on at most 1,000 samples. With "auto", the start with the
+    largest mean lead is kept, where leads above one count as one.
 
-    For the linear kernel samples are centred. Two clusters by shaking take one start, whatever
-    `n_init`: in its first round a cluster claims all samples, so that the start is forgotten. More
+    For the linear kernel samples are centred. Shaking two clusters takes one start, whatever
+    `n_init`: in the first round one cluster claims all samples, so the start has no effect. More
     than 20 clusters, which random starts do not find, take one start too: the best of ten runs of
-    k-means, from which samples move as by `solver="steepest"`.
+    k-means, from which samples move as with `solver="steepest"`.
 
     References
     ----------
@@ -260,11 +262,11 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         return False  # the search keeps them
 
     def _check_sizes(self, n_samples, links):
-        # the search checks them, but of one cluster and of few distinct samples there is none
+        # the search checks them, but there is no search for one cluster or few distinct samples
         Sizes.of(n_samples, self.n_clusters, self.shares, self.min_size, self.max_size)
 
     def _breaks_sizes(self, labels, sample_weight, links):
-        """Boundaries part no equal samples, and may so miss bounds that labels can keep."""
+        """Boundaries do not separate equal samples, and may miss bounds that labels can keep."""
         if not self._has_bounds or sample_weight is not None or links is not None:
             return False
         bounds = (labels.shape[0], self.n_clusters, self.min_size, self.max_size)
@@ -291,13 +293,13 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         )
         weight = problem.loss_weight
         R = hat_matrix(kernel.matrix(rows, weight, remedy=REMEDY), float(reg), weight)
-        # the classifiers see equal samples as one, of which each has its part
+        # the classifiers treat equal samples as one, of which each has its share
         counts = np.ones(len(R)) if weight is None else weight
         own = float(np.sum(np.diag(R) / counts) / np.sum(counts))
         if own > MOST_OWN:
             warnings.warn(
-                f"reg={reg:g} is so small that the classifiers reproduce {own:.0%} of the label "
-                "of each sample whatever it is, so that the clusters are nearly arbitrary; use a "
+                f"reg={reg:g} is so small that the classifiers reproduce {own:.0%} of each "
+                "sample's label, whatever it is, so the clusters are nearly arbitrary; use a "
                 f"larger reg, such as {max(1.0, 100 * reg):g}, or a wider kernel.",
                 ConvergenceWarning,
                 stacklevel=6,
@@ -314,7 +316,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     @property
     def _is_automatic(self):
-        """Whether anything is chosen by how clear clusters are when samples are left out."""
+        """Whether a parameter is chosen by how clear clusters are when samples are left out."""
         return self.reg == "auto" or self._chooses_gamma
 
     def _chosen(self, rows, weight, kernel, sizes, progress, rng):
@@ -415,7 +417,7 @@ class LeastSquaresProblem(SearchProblem):
         return labels if links is None else links.nearest(labels)
 
     def multipliers(self, targets):
-        """(K + reg I)^-1 targets, which the hat matrix I - reg (K + reg I)^-1 has inside."""
+        """(K + reg I)^-1 targets, from the hat matrix I - reg (K + reg I)^-1."""
         weight = self.loss_weight
         weighted = targets if weight is None else weight[:, None] * targets
         return (weighted - self.R @ targets) / self.reg
@@ -460,7 +462,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
     starts_at_means = n_clusters > FEW_CLUSTERS and not problem.kernel.is_precomputed
-    # shaking would shake a start off
+    # shaking would undo a start
     if solver == "shaking" and (starts_at_means or start is not None):
         solver = "steepest"
     for _ in iterations:

@@ -51,9 +51,9 @@ __all__ = ["MaximumMarginClustering", "solve_margin"]
 
 # Up to this many samples the whole kernel matrix is cheaper than a good approximation.
 FULL_KERNEL_SAMPLES = 5_000
-# Of more, labels are first found on so many, or on so many for each cluster.
+# Of more, labels are first found on this many, or on this many for each cluster.
 PART_SAMPLES, PART_SAMPLES_PER_CLUSTER = 700, 100
-# Machines then settle on so many, in at most so many updates, before they see all samples.
+# Machines then settle on this many, in at most this many updates, before all samples are used.
 SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER = 5_000, 1_000
 SETTLING_UPDATES = 20
 # With more clusters than this they settle at once, on no more of each than the part has. Landmarks
@@ -66,7 +66,7 @@ START_FEATURES = 50
 WIDE = 2_048
 # Relative error of low-rank kernels: at a large C, labels still change between 1e-6 and 1e-7.
 KERNEL_TOL = 1e-8
-# The same where the machines of all samples are made of sums, which it amplifies the rounding of.
+# The same where the machines of all samples come from sums, whose rounding it amplifies.
 LANDMARK_TOL = 1e-6
 # The first C of a path, as a share of the last.
 PATH_START = 1e-4
@@ -77,7 +77,7 @@ SCREENED_SAMPLES = 400
 N_RANDOM_STARTS = 3
 # Share of the objective from k-means below which another start is better.
 CLEARLY = 0.5
-# With more clusters a lower objective on so few samples makes no better clusters of all.
+# With more clusters, a lower objective on so few samples does not mean better clusters of all.
 MOST_SCREENED_CLUSTERS = 2
 # Updates in a row that improve the objective by no more than `tol` of it, after which it stalls.
 PATIENCE = 5
@@ -92,23 +92,25 @@ class MaximumMarginClustering(BoundaryClustering):
     Labels and boundary are improved in turn [1]_: fit a machine to the labels, then shift its
     threshold to where the loss is least among all cuts that keep the clusters in balance, and
     relabel. The Laplacian and the square loss penalise samples beyond the margin too, so labels
-    stay easy to change; the hinge loss of the ordinary machine hardly leaves its start.
+    stay easy to change; with the hinge loss of the ordinary machine, labels hardly change from the
+    start.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     loss : {"laplacian", "square", "hinge"}, default="laplacian"
-        Loss of the machine: support vector regression on the labels, which resists outliers, the
-        least-squares machine, which is fastest, or the ordinary support vector machine.
+        Loss of the machine. "laplacian" is support vector regression on the labels, which resists
+        outliers; "square" is the least-squares machine, which is fastest; "hinge" is the ordinary
+        support vector machine.
     C : float, default=100.0
         Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
     epsilon : float, default=0.05
         Errors up to this cost nothing in the Laplacian loss.
     balance : float, default=0.1
         Largest difference in size of two clusters as a share of all samples: each of k clusters
-        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
-        split in two again and again, this holds for each split.
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
+        splits in two, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -116,27 +118,27 @@ class MaximumMarginClustering(BoundaryClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     low_rank : {"auto", "none", "cholesky", "nystroem"}, default="auto"
-        Features that stand for the kernel: none, so that the whole kernel matrix is used; the
-        columns of an incomplete Cholesky decomposition with pivoting; or random columns. "auto"
-        takes the Cholesky features where a tenth as many as samples are enough, and the whole
-        matrix otherwise; beyond 5,000 samples it finds labels on some of them first. For the
+        Features that approximate the kernel. "none" uses the whole kernel matrix, "cholesky" the
+        columns of an incomplete Cholesky decomposition with pivoting, "nystroem" random columns.
+        "auto" takes the Cholesky features where a tenth as many as samples are enough, and the
+        whole matrix otherwise; beyond 5,000 samples it finds labels on some of them first. For the
         linear kernel the features are those of X itself, unless X has more than 2,048 and more
         than samples.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     multiway : {"auto", "one-vs-rest", "bisection"}, default="auto"
-        How more than two clusters are told apart. By one boundary around each cluster
+        How more than two clusters are separated. By one boundary around each cluster
         ("one-vs-rest"), or repeated splits in two of the most scattered cluster ("bisection").
         "auto" is one-vs-rest.
     C_path : int, default=5
-        Number of values of C, up to `C` from a ten-thousandth of it, that the labels pass through
-        one after the other. 1 starts at `C` itself, as the paper does.
+        Number of values of C, from a ten-thousandth of `C` up to `C`, for which the labels are
+        improved one after the other. 1 starts at `C` itself, as the paper does.
     init : {"auto", "k-means", "spectral", "random"} or array-like of shape (n_samples,), \
             default="auto"
         Where the labels start. "k-means" on the features; "spectral", the normalised cut of the
@@ -145,30 +147,31 @@ class MaximumMarginClustering(BoundaryClustering):
         half of its objective on at most 400 samples. With links, or more than two clusters at a
         time, it is k-means.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links bind.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
@@ -190,8 +193,9 @@ class MaximumMarginClustering(BoundaryClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -203,15 +207,15 @@ class MaximumMarginClustering(BoundaryClustering):
 
     Notes
     -----
-    With the hinge loss and without balance the updates are the concave-convex procedure on
-    minimising the norm plus C times the losses max(0, 1 - abs(f)), so the objective falls at each
-    of them. With the balance that is no longer certain: the threshold that keeps it is not the
-    machine's own. A labelling that comes back ends the loop, and the best one met is returned.
+    With the hinge loss and without balance the updates are the concave-convex procedure for the
+    norm plus C times the losses max(0, 1 - abs(f)), so each lowers the objective. With the balance
+    there is no such guarantee, because the threshold that keeps it is not the machine's own. The
+    loop ends when a labelling recurs, and the best labelling is returned.
 
-    The paper's l is `balance` times the number of samples. Besides `tol`, five updates in a row
-    that improve the objective by no more than this share of it end the loop.
+    The paper's l is `balance` times the number of samples. The loop also ends after five updates
+    in a row that improve the objective by no more than `tol` times its value.
 
-    For more than 5,000 samples and other kernels than the linear one, `low_rank="auto"` finds
+    With more than 5,000 samples and a kernel other than the linear one, `low_rank="auto"` finds
     labels on a random sample: 700 of them, or 100 for each cluster. Least-squares machines on
     `n_components` features extend these labels, first to some thousand samples and then to all,
     and their offsets keep all samples in balance. `history_` then belongs to the sample, and
@@ -220,7 +224,7 @@ class MaximumMarginClustering(BoundaryClustering):
     once, however few samples there are; `history_` then belongs to these machines.
 
     Otherwise, for more than 20,000 samples the start is found, and improved, on a random sample of
-    them, unless the whole kernel matrix is used. The first start by k-means is deterministic,
+    them, unless the whole kernel matrix is used. The first start by k-means is deterministic;
     further ones are the best of ten k-means++ runs each.
 
     References
@@ -333,7 +337,7 @@ class MaximumMarginClustering(BoundaryClustering):
                 "the X of fit."
             )
         if self.n_clusters == 1 or len(np.unique(labels)) < 2:
-            raise ValueError("sparse_model needs at least 2 clusters, the fit found 1.")
+            raise ValueError("sparse_model needs at least 2 clusters, but the fit found 1.")
         kernel = Kernel.of(self)
         if kernel.has_gamma:  # none was used where each distinct sample is a cluster
             used = not np.isnan(self.gamma_)
@@ -361,10 +365,10 @@ class MaximumMarginClustering(BoundaryClustering):
             )
         if self._extends(X, kernel, links):
             return self._extended_problem(X, sample_weight, kernel, rng)
-        # 1) rows that starts are found on, and that tell the width of the kernel
+        # 1) rows from which starts and the width of the kernel are found
         drawn = drawn_rows(X, sample_weight, rng)
         kernel = kernel.resolved(drawn["rows"], drawn["row_weight"])
-        # 2) what ridge regression runs on, and the space that boundaries live in
+        # 2) what ridge regression runs on, and the space of the boundaries
         basis, space, feature_map = self._basis(X, kernel, drawn, rng)
         # 3) a start by k-means needs coordinates
         samples = X
@@ -396,7 +400,7 @@ class MaximumMarginClustering(BoundaryClustering):
 
     @property
     def _has_many_clusters(self):
-        """Whether machines settle from k-means at once: there are too many of any other kind."""
+        """Whether machines start from k-means: with so many clusters, other starts fail."""
         return self.n_clusters > FEW_CLUSTERS
 
     def _extended_problem(self, X, sample_weight, kernel, rng):
@@ -466,7 +470,7 @@ class MaximumMarginClustering(BoundaryClustering):
     def _low_rank_map(self, X, kernel, drawn, rng):
         """Map of samples to the features of the kernel; None asks for its whole matrix."""
         n_samples, (rows, row_weight) = X.shape[0], drawn.values()
-        tol = KERNEL_TOL if rows.dtype == np.float64 else 1e-6  # what single precision can tell
+        tol = KERNEL_TOL if rows.dtype == np.float64 else 1e-6  # the accuracy of single precision
         if self.low_rank == "none":
             return None
         if kernel.is_precomputed:
@@ -477,7 +481,7 @@ class MaximumMarginClustering(BoundaryClustering):
             rows, _ = sample_rows(rows, row_weight, size=SAMPLE_SIZE, rng=rng)
         in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
         if self.low_rank == "auto" and n_samples <= FULL_KERNEL_SAMPLES and in_memory:
-            # few columns tell whether few features are enough
+            # a few columns show whether few features are enough
             few = min(self.n_components, n_samples // 10)
             found = (
                 kernel.low_rank_map(rows, max_rank=few, tol=tol, complete=True) if few else None
@@ -596,12 +600,12 @@ class MaximumMarginClustering(BoundaryClustering):
         if not (isinstance(self.init, str) and self.init == "auto"):
             return from_start(self.init, path, progress)
         taught = problem.known_start(n_clusters) if restart == 0 else None
-        if taught is not None:  # the first values of C would forget what it has learnt
+        if taught is not None:  # the first values of C would undo the labels found so far
             return from_start(taught, path[-1:], progress)
         if problem.links is not None or n_clusters > MOST_SCREENED_CLUSTERS:
             return from_start("k-means", path, progress)
         screened = screened_start(problem, restart, rng, loss=self.loss, path=path, **parameters)
-        if screened.is_whole:  # nothing is new to it but the values of C that it has passed
+        if screened.is_whole:  # it has passed the other values of C already
             return from_start(screened.rule, path[-1:], progress)
         other = from_start(screened.rule, path[-1:], Progress())
         usual = from_start("k-means", path, progress)
@@ -622,12 +626,12 @@ class MaximumMarginClustering(BoundaryClustering):
 def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, **parameters):
     """Rule of the start that leads to the best result on some hundred samples.
 
-    k-means stands unless another start ends at less than half of its objective: where samples
-    overlap, objectives that are a little lower make no better clusters.
+    k-means is kept unless another start ends at less than half of its objective: where samples
+    overlap, a slightly lower objective does not mean better clusters.
 
-    The other starts pass through the path of C together, and those that have met go on as one. At
-    the first, smallest C every loss pulls at nearly all samples alike, so that the square loss,
-    which is one ridge regression, stands for the others there.
+    The other starts follow the path of C together, and starts that reach the same labels continue
+    as one. At the first, smallest C every loss pulls at nearly all samples alike, so the square
+    loss, which is one ridge regression, replaces the others there.
 
     Parameters
     ----------
@@ -652,7 +656,7 @@ def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, *
         return labels_of_start(found, part, n_clusters)
 
     def follow(labellings, loss, C, max_iter):
-        """Where labellings lead to, the first of those that meet."""
+        """Where labellings lead, and only the first of those that become equal."""
         met: dict[bytes, SolverResult] = {}
         for labels in labellings:
             result = solve_margin(
@@ -687,7 +691,7 @@ def screened_start(problem, restart, rng, *, loss, path, n_clusters, max_iter, *
 
 @dataclass(frozen=True)
 class ScreenedStart:
-    """A rule whose ``labels(X)`` are those of samples, and whether it has seen all of them."""
+    """A rule whose ``labels(X)`` are those of samples, and whether it was found on all of them."""
 
     rule: Any
     is_whole: bool
@@ -729,7 +733,7 @@ def solve_margin(
 
     Departures from the paper: the labels pass through growing values of C, which keeps early
     labels easy to change; the paper stops "until convergence", but with the balance the updates
-    can run in a cycle or wander without gain, which is told apart here.
+    can cycle or wander without gain, which is detected here.
 
     Parameters
     ----------
@@ -781,7 +785,7 @@ def solve_margin(
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         at_end = level == len(path) - 1
-        # 1) machines of the labels, which tell how good the rule was that made them
+        # 1) machines of the labels, which show how good the rule was that gave them
         fits = fit_all(solvers, sign_columns(labels, code, ridge.dtype), path[level])
         objective = float(sum(fit.objective for fit in fits))
         if at_end and rule is not None:
@@ -804,7 +808,7 @@ def solve_margin(
             level, trace = level + 1, Trace(tol)
     if rules and iterations.status is not Status.CONVERGED:
         rule = min(rules, key=lambda rule: rule.objective)
-    # of all samples, those without weight too
+    # of all samples, including those without weight
     scores = map_rows(rule.boundaries.scores, problem.X, width=rule.boundaries.width)
     values = [scores] if n_clusters == 2 else [scores[:, i] for i in range(n_clusters)]
     labels = decoded(scores)
@@ -920,10 +924,10 @@ def extend_margin(
 
 @dataclass(frozen=True)
 class Rule:
-    """Boundaries and the machines behind them, of a value of C.
+    """Boundaries and their machines, for a value of C.
 
-    `objective` is that of the labels which they make, with machines of their own; `reached` that
-    of the boundaries as they are, whose offsets keep the balance.
+    `objective` is that of the machines of the labels that the boundaries give; `reached` is that
+    of the boundaries themselves, whose offsets keep the balance.
     """
 
     boundaries: Boundaries
@@ -935,7 +939,7 @@ class Rule:
 
 
 class Trace:
-    """Memory of the updates at one C, which tells when they lead no further."""
+    """Record of the updates at one C, which shows when to stop."""
 
     def __init__(self, tol):
         self.n_updates = 0

@@ -1,4 +1,4 @@
-"""Optimal margin distribution clustering: labellings whose margins are all of one size."""
+"""Optimal margin distribution clustering: labellings whose margins are all about equal."""
 
 from functools import partial
 from numbers import Real
@@ -22,14 +22,14 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
 
     The smallest margin depends on few samples. Here margins are to have a large mean and a small
     variance [1]_: a sample costs nothing while its margin lies between 1 - theta and 1 + theta,
-    and the square of what is missing or in excess otherwise. As in label generation clustering,
-    the labelling is replaced by a mix of generated ones, which makes the problem convex.
+    and otherwise the square of the shortfall or excess. As in label generation clustering, the
+    labelling is replaced by a mix of generated ones, which makes the problem convex.
 
-    By default margins on both sides of one cost something on most data, which is the point of the
-    method. The paper chose its parameters by the true classes: lambda from 1 to 1000, nu and theta
-    from 0.2 to 0.8, and the kernel. At lambda = 1 and theta = 0.2 no margin is ever in excess, so
-    that nu has no effect. Here lambda is about 30, theta is zero, and the labels are the best of
-    those generated, where the paper takes a vote of all; see `C`, `theta` and `readout`.
+    With the defaults, margins on both sides of one are penalised on most data, which is the point
+    of the method. The paper chose its parameters by the true classes: lambda from 1 to 1000, nu
+    and theta from 0.2 to 0.8, and the kernel. At lambda = 1 and theta = 0.2 no margin is ever in
+    excess, so nu has no effect. Here lambda is about 30, theta is zero, and the labels are the
+    best of those generated, where the paper takes a vote of all; see `C`, `theta` and `readout`.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         "scale" is 25 over the sum of the squared distances of the samples from their mean, in the
         space of the kernel. The paper's lambda is n_samples times this.
     nu : float, default=0.5
-        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
+        Weight of the excess of margins relative to their shortfall; 0 < nu <= 1.
     theta : float, default=0.0
         Half the width of the zone around one in which margins cost nothing; 0 <= theta < 1.
     balance : float, default=0.2
         Largest difference in size of two clusters as a share of all samples: each of k clusters
-        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
-        split in two again and again, this holds for each split.
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
+        splits in two, this holds for each split.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -54,7 +54,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -64,43 +64,45 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         method to a certified gap, "mirror-descent" by the noisy steps of the paper, 20,000 in each
         round, of practical length.
     readout : {"consensus", "vote", "best"}, default="best"
-        How one labelling comes of many: "consensus" by a vote in which labellings count the more,
-        the better they agree with its outcome; "vote" by the weighted vote of Zhang and Zhou, with
-        labellings turned towards the one of the largest weight; or the "best", of the least
-        objective. Consensus and best go on to where machine and labels agree. The vote stays as
-        it is, or the nearest to it in balance, so that `predict` may differ in some samples. It
-        depends on all labellings that the search met, so that a sample of weight two may have
-        another label than one that is repeated.
+        How many labellings become one. "consensus" is a vote in which a labelling counts the more,
+        the better it agrees with the outcome; "vote" is the weighted vote of Zhang and Zhou, with
+        the clusters of all labellings matched to those of the one with the largest weight; "best"
+        takes the labelling with the lowest objective. "consensus" and "best" are then updated
+        until machine and labels agree. "vote" stays as it is, or moves to the nearest balanced
+        labels, so `predict` may differ for some samples. It depends on all labellings that the
+        search found, so a sample of weight two may get another label than a sample that is
+        repeated.
     max_labellings : int, default=200
-        Most labellings to generate, beside the spectral splits, k-means clusterings and fixed
-        points of alternating updates to begin with.
+        Largest number of labellings to generate, in addition to the spectral splits, k-means
+        clusterings and fixed points of alternating updates at the beginning.
     max_samples : int, default=1000
-        Most samples that the search sees. Of more, it sees a random sample of this size, and what
-        it finds labels the others.
+        Largest number of samples that the search uses. From more, it draws a random sample of this
+        size, and the result labels the others.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     max_rounds : int, default=50
-        Most rounds, each of which adds up to 20 labellings.
+        Largest number of rounds, each of which adds up to 20 labellings.
     gap_tol : float, default=1e-2
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind, or by a vote.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links bind, or by a vote.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -115,16 +117,16 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         Objective of the mix: no labelling among those generated has a smaller one. It is nan for
         one cluster, or for fewer distinct samples than clusters.
     gap_ : float
-        Proven largest distance from the optimum of the problem solved, as a share of its
+        Proven bound on the distance from the optimum of the problem solved, as a share of its
         objective. That problem is the best mix of the generated labellings.
     violation_ : float
         The same distance for the most violated labelling that could still be found.
     labellings_ : ndarray of shape (n_labellings, n_seen)
-        The labellings, of the samples that the search saw.
+        The labellings, of the samples that the search used.
     labelling_weights_ : ndarray of shape (n_labellings,)
         Their weights.
     sample_indices_ : ndarray of shape (n_seen,)
-        Indices of the samples that the search saw.
+        Indices of the samples that the search used.
     history_ : list of float
         Objective at each iteration. An iteration is a round; the objective is that of the mix.
     gamma_ : float
@@ -134,8 +136,9 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -150,13 +153,13 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     -----
     The paper has two clusters and leaves open where the candidate labellings come from. For more
     clusters there is one machine for each against the rest, and the objectives add up. The larger
-    C, the looser is the relaxation: `violation_` then says that labellings were still being found
-    when `max_labellings` or `max_rounds` ended the search. A ConvergenceWarning tells of that, of
-    mirror descent that ended above `gap_tol`, and of margins none of which is in excess, unless
-    all are as large as wanted, or nearly so.
+    `C`, the looser the relaxation: `violation_` then shows that labellings were still being found
+    when `max_labellings` or `max_rounds` ended the search. A ConvergenceWarning reports this,
+    mirror descent that ended above `gap_tol`, and fits without any excess margin, unless all
+    margins are as large as wanted, or nearly so.
 
-    The search takes samples in an order of their values, so that the order of the rows makes no
-    difference. It does for a dask array, whose samples are drawn as they come.
+    The search sorts samples by their values, so the order of the rows makes no difference, except
+    for dask arrays, from which samples are drawn by their positions.
 
     For the linear kernel samples are centred.
 
@@ -230,7 +233,7 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         return Machine(strength, self.nu, self.theta)
 
     def _scale(self, problem):
-        # the mean squared distance from the mean, which makes margins free of units
+        # the mean squared distance from the mean, which makes margins independent of units
         means = np.average(problem.K, axis=1, weights=problem.row_weight)
         squares = np.average(np.diag(problem.K) - means, weights=problem.row_weight)
         return SCALE / squares

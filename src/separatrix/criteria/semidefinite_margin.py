@@ -1,4 +1,4 @@
-"""Maximum margin clustering by a semidefinite program: convex, so no start misleads it."""
+"""Maximum margin clustering by a semidefinite program: convex, so the start does not matter."""
 
 import numpy as np
 
@@ -14,10 +14,10 @@ __all__ = ["SemidefiniteMarginClustering", "relax_semidefinite_margin"]
 class SemidefiniteMarginClustering(SemidefiniteClustering):
     """Two clusters of widest margin by a convex relaxation, with a certified optimum.
 
-    The first form of maximum margin clustering [1]_: the products of all pairs of labels become
-    one positive semidefinite matrix, and what was a search over labellings becomes a semidefinite
-    program, (22) of [2]_ and (6) of [3]_. Its optimum is unique, so there are no starts, and its
-    distance from what was found is certified. Labels are then read off the matrix.
+    This is the first form of maximum margin clustering [1]_. The products of all pairs of labels
+    form a positive semidefinite matrix, which turns the search over labellings into a semidefinite
+    program, (22) of [2]_ and (6) of [3]_. Its optimum is unique, so there are no starts, and the
+    gap to it is certified. Labels are then read off the matrix.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Weight of the sum of the losses against half the squared norm, as in `sklearn.svm.SVC`.
     balance : float, default=0.5
         Largest difference in size of two clusters as a share of all samples: each of k clusters
-        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. Where clusters are
-        split in two again and again, this holds for each split.
+        holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
+        splits in two, this holds for each split.
     triangles : bool, default=False
         Whether the relaxed labels of any three samples keep the triangle constraints of Xu et al.
-        (2005), as all labels do. The bound is tighter and the fit takes much longer, so that at
-        most 100 samples are allowed.
+        (2005), as all labels do. The bound is tighter and the fit takes much longer, so at most
+        100 samples are allowed.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -40,39 +40,42 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     multiway : {"auto", "bisection"}, default="auto"
-        How more than two clusters are told apart. By repeated splits in two ("bisection"), which
-        is also "auto". Each time the most scattered cluster is split.
+        How more than two clusters are separated. By repeated splits in two ("bisection"), which is
+        also "auto". Each time the most scattered cluster is split.
     n_roundings : int, default=10
-        Roundings of the relaxed labels, beside the one by the first eigenvector: so many turn it
-        into the second in equal steps, and as many are random. The labels whose machine has the
-        least objective are kept. Zero leaves the one by the first eigenvector, as in the papers.
+        Roundings of the relaxed labels in addition to the one by the first eigenvector: this many
+        rotate it into the second in equal steps, and as many are random. The labels whose machine
+        has the lowest objective are kept. Zero leaves the rounding by the first eigenvector, as in
+        the papers.
     max_steps : int, default=100
-        Most steps of the solver.
+        Largest number of steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     coef_ : ndarray of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
@@ -80,12 +83,12 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
-        Optimum of the program, from above. Less the certified gap it bounds, from below, twice the
-        objective of a machine without intercept for any labels in balance. The mean over all
-        splits for more than two clusters. It is nan for one cluster, or for fewer distinct samples
-        than clusters.
+        Upper bound on the optimum of the program. Minus the certified gap, it is a lower bound on
+        twice the objective of a machine without intercept for any balanced labels. For more than
+        two clusters, the mean over all splits. It is nan for one cluster, or for fewer distinct
+        samples than clusters.
     gap_ : float
-        Proven largest distance from the optimum of the problem solved, as a share of its
+        Proven bound on the distance from the optimum of the problem solved, as a share of its
         objective. The largest of all splits.
     history_ : list of float
         Objective at each iteration.
@@ -94,8 +97,9 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -108,22 +112,22 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
 
     Notes
     -----
-    A step costs a few products of matrices of the samples' size: 500 samples take seconds, 2,000
-    minutes, and 5,000, the most allowed, an hour.
+    A step costs a few products of n-by-n matrices: 500 samples take seconds, 2,000 minutes, and
+    5,000, the most allowed, an hour.
 
     For the linear kernel samples are centred, because boundaries of the program pass through the
-    origin. The solver takes 10 to 30 steps as a rule.
+    origin. The solver usually takes 10 to 30 steps.
 
     Without balance, one cluster of all samples would be the optimum. The papers bound the sum of
     each row of the matrix; here it is the sum of all, which is tighter (see
-    `relax_semidefinite_margin`). Several cuts of the matrix into two clusters in balance are
-    compared by their machines, where the papers take one.
+    `relax_semidefinite_margin`). The machines of several cuts of the matrix into two balanced
+    clusters are compared, where the papers take one.
 
-    There is no `sample_weight`, since it would not always be repetition: where the balance presses
-    on a sample, the relaxation gives its copies different rows, which one sample of their weight
-    cannot have. The guide on relaxations has the proof.
+    There is no `sample_weight`, because a weight would not always mean repetition: where the
+    balance binds, the relaxation may give copies of a sample different rows, which one weighted
+    sample cannot have. The guide on relaxations has the proof.
 
-    The order of the rows does not matter. Of a precomputed kernel it may, where samples have the
+    The order of the rows does not matter. With a precomputed kernel it may, if samples have the
     same values in another order.
 
     References
@@ -244,10 +248,10 @@ def relax_semidefinite_margin(
 
     Problem (22) of Niu et al. (2013), which is (6) of Zhang, Tsang and Kwok (2009) without the
     Schur complement. Their band :math:`-l 1 \le M 1 \le l 1` is replaced by the last constraint:
-    for :math:`M = y y^\top` both say :math:`|1^\top y| \le l`, but of all other M it leaves fewer,
-    since :math:`|(M 1)_i| \le (M_{ii} \, 1^\top M 1)^{1/2}`, and it has one multiplier for n. The
-    other two groups of Remark 21 there, the triangle constraints of Xu et al. (2005), are an
-    option: see `TriangleCuts`.
+    for :math:`M = y y^\top` both mean :math:`|1^\top y| \le l`, but it excludes more of the other
+    M, since :math:`|(M 1)_i| \le (M_{ii} \, 1^\top M 1)^{1/2}`, and it has one multiplier instead
+    of n. The other two groups of Remark 21 there, the triangle constraints of Xu et al. (2005),
+    are an option: see `TriangleCuts`.
 
     Parameters
     ----------

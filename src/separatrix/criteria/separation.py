@@ -65,8 +65,8 @@ class MaximinSeparationClustering(BoundaryClustering):
         on the units of the features.
     reg : float, default=0.3
         Weight of the regularisation. The paper's lambda: the share of the total variances that is
-        added to the covariances of each cluster. Larger values trust correlations less. No rule
-        that we know picks it without labels better than this default.
+        added to the covariances of each cluster. Larger values rely less on correlations. We know
+        of no rule that chooses it better than this default without labels.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -74,15 +74,15 @@ class MaximinSeparationClustering(BoundaryClustering):
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
         distance; "scale" is 1 / (n_features * X.var()). For more than 10 clusters such a distance
-        shrinks as k-means clusters do.
+        shrinks in proportion to the clusters of k-means.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and the sigmoid kernel.
     n_components : int, default=300
-        Most features that stand for a kernel whose whole matrix is not used.
+        Largest number of features that approximate a kernel whose whole matrix is not used.
     multiway : {"auto", "pairwise", "one-vs-rest", "bisection"}, default="auto"
-        How more than two clusters are told apart. By one boundary for each pair ("pairwise"), one
+        How more than two clusters are separated. By one boundary for each pair ("pairwise"), one
         around each cluster ("one-vs-rest"), or repeated splits in two of the most scattered
         cluster ("bisection"). "auto" is pairwise, except for the "eig" solvers, which can only
         bisect.
@@ -93,36 +93,37 @@ class MaximinSeparationClustering(BoundaryClustering):
         two clusters k-means on standardised features); "random" for the nearest of random samples;
         or labels from 0. Ignored by the "eig" solvers.
     n_init : int, default=1
-        Number of starts, of which the best objective is kept.
+        Number of starts; the one with the best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. `predict` of the training data, except
-        where links bind.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links bind.
     separation_probability_ : float
         Minimum separation probability of the labelling, of its worst pair of clusters. It is nan
         if there is no pair, or for fewer distinct samples than clusters.
@@ -145,8 +146,9 @@ class MaximinSeparationClustering(BoundaryClustering):
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -163,12 +165,11 @@ class MaximinSeparationClustering(BoundaryClustering):
     clusters. The minimax machine is solved from one Cholesky factor. Data with more than 2,048
     features, sparse or not, are never turned into a covariance matrix.
 
-    Other kernels than the linear one work through at most `n_components` features and have no
-    `coef_`; their criterion measures in one unit for all features, so it is no longer independent
-    of feature scale.
+    Kernels other than the linear one use at most `n_components` features and have no `coef_`; with
+    them the criterion depends on the scale of the features.
 
     For more than 20,000 samples the start is found, and improved, on a random sample of them. The
-    first start by k-means is deterministic, further ones are k-means++ runs.
+    first start by k-means is deterministic; further ones are k-means++ runs.
 
     Scores of `decision_function` are such that the standard deviations of two neighbouring
     clusters across their boundary add up to one.
@@ -277,8 +278,8 @@ class MaximinSeparationClustering(BoundaryClustering):
             return "bisection" if self._is_relaxed else "pairwise"
         if self._is_relaxed and self.n_clusters > 2 and self.multiway != "bisection":
             raise ValueError(
-                f"multiway={self.multiway!r} does not go with solver={self.solver!r}, which has "
-                f"no labels to improve; use multiway='bisection' for n_clusters={self.n_clusters}."
+                f"multiway={self.multiway!r} does not work with solver={self.solver!r}, which "
+                f"improves no labels; use multiway='bisection' for n_clusters={self.n_clusters}."
             )
         return self.multiway
 
@@ -368,9 +369,9 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     between the samples of two sides, and samples go to the cluster with the largest smallest
     margin.
 
-    The paper stops "until converge". Approach 1 is not monotone: it can return to a labelling it
-    has left, which an objective seen before, with the same cluster weights, tells, and it can end
-    below a labelling that it has passed. The best one met is returned.
+    The paper stops "until converge". Approach 1 is not monotone. It can return to an earlier
+    labelling, which is detected by an objective seen before with the same cluster weights, and it
+    can end below an earlier labelling. The best one found is returned.
 
     Parameters
     ----------
@@ -397,7 +398,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
     fit_boundaries = {"mpm": minimax_steps, "gep": lower_bound_steps}[solver]
     # 0) label all rows by the start
     partition = problem.partition(code.shape[1])
-    # where links bind, margins between pairs of clusters tell where linked samples go
+    # where links bind, margins between pairs of clusters decide where linked samples go
     partition.assign(problem.rule(start.pairwise if isinstance(start, Boundaries) else start))
     best = Best.of_start(start, code)
     boundaries = best.boundaries
@@ -416,7 +417,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         before = boundaries
         boundaries, objective = fitted()
         normals = list(boundaries.coef)
-        # Approach 1 values the labels that it was given, Approach 2 those that its cut makes
+        # Approach 1 gives the objective of the labels it was given, Approach 2 that of its cut
         best.offer(before if solver == "mpm" else boundaries, objective)
         # 2) labels of the boundaries
         moved = partition.assign(problem.rule(boundaries))
@@ -438,11 +439,12 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
         seen[fingerprint] = iteration
     status = Status.DEGENERATE if partition.empty.any() else iterations.status
     if solver == "mpm" and status is not Status.CONVERGED and iterations.history:
-        # the last labels were not judged yet; those that lack a cluster are the last resort
+        # the objective of the last labels is not known yet; labels that lack a cluster are a last
+        # resort
         last = -np.inf if status is Status.DEGENERATE else fitted()[1]
         best.offer(boundaries, last)
     objective = best.objective
-    if np.isinf(objective):  # nothing was judged: the start, or what followed it, lacks a cluster
+    if np.isinf(objective):  # none: the start, or the labels after it, lack a cluster
         objective = iterations.history[-1] if iterations.history else 0.0
     if best.boundaries is not boundaries:
         partition.assign(problem.rule(best.boundaries))
@@ -460,7 +462,7 @@ def solve_separation(problem, start, *, solver, code, max_iter, tol, progress):
 
 
 class Best:
-    """The boundaries whose labels have the largest objective met."""
+    """The boundaries whose labels have the largest objective so far."""
 
     def __init__(self, boundaries):
         self.boundaries = boundaries
@@ -468,7 +470,7 @@ class Best:
 
     @classmethod
     def of_start(cls, start, code):
-        """None met yet. The start counts if it is a rule of the same kind."""
+        """None so far, except the start if it is a rule of the same kind."""
         rules = [start, start.pairwise] if isinstance(start, Boundaries) else []
         return cls(next((rule for rule in rules if np.array_equal(rule.code, code)), None))
 
@@ -559,5 +561,5 @@ def lower_bound_step(sides, start=None):
     cut, bound = lower_bound_cut(
         projections[involved], None if weights is None else weights[involved], 1.0
     )
-    # equal projections leave nowhere to cut but their mean
+    # equal projections can only be cut at their mean
     return Step(coef, offset - (0.0 if np.isnan(cut) else cut), float(np.sqrt(bound)))

@@ -64,11 +64,11 @@ COARSE_UPDATES = 300
 class MaximumVolumeClustering(GraphClustering):
     """Clusters of any shape, by responses that are confident and smooth on a similarity graph.
 
-    Every sample gets a soft response; its sign is the cluster, its size the confidence. Among all
-    responses of length one, those are sought that are large throughout, and that change little
+    Every sample gets a soft response; its sign is the cluster, its size the confidence. Of all
+    responses of length one, the method looks for those that are large throughout and change little
     between similar samples: the paper [1]_ derives both from the volume of a cluster's hypotheses
-    in a space shaped by the graph. Spectral clustering is the limit of a large `reg`, which looks
-    at smoothness alone.
+    in a space shaped by the graph. Spectral clustering is the limit of a large `reg`, where only
+    smoothness counts.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ class MaximumVolumeClustering(GraphClustering):
     matrix : {"normalized", "unnormalized", "similarity", "dissimilarity", "precomputed"}, \
             default="normalized"
         The paper's Q, made of the similarities W: the normalised Laplacian plus I/n; the plain
-        Laplacian plus a little I; W + I/n, which suits hard labels and parts similar samples
-        elsewhere; nI - W; or X itself, any symmetric matrix.
+        Laplacian plus a little I; W + I/n, which suits hard labels but otherwise separates similar
+        samples; nI - W; or X itself, any symmetric matrix.
     affinity : {"local", "rbf", "cosine", "precomputed"}, default="local"
         Similarity of two samples. "local" is Gaussian, with the distance to the `n_neighbors`-th
         neighbour as the width at each sample; "rbf" is Gaussian of one width. "cosine" is the
         cosine, and "precomputed" takes X itself, a dense or sparse matrix of similarities.
     graph : {"union", "mutual", "full"}, default="union"
-        Which samples are compared: those of which one is among the other's nearest neighbours
+        Which samples are connected: those of which one is among the other's nearest neighbours
         ("union"), those where this holds both ways ("mutual"), or all ("full"), in a dense matrix.
     n_neighbors : int, default=10
         Number of neighbours.
@@ -101,47 +101,48 @@ class MaximumVolumeClustering(GraphClustering):
         over the distance from the first to the ninth nontrivial eigenvalue of the matrix, ("auto",
         0.5) a quarter of that.
     response_bound : float, "auto" or None, default="auto"
-        Largest absolute sum of all responses to two clusters, the paper's b, which keeps both at
-        work; None leaves it free, and "auto" is zero. Responses to more clusters at once have no
+        Largest absolute sum of all responses to two clusters, the paper's b, which keeps both in
+        use; None sets no bound, and "auto" is zero. Responses to more clusters at once have no
         such sum: there a number asks for repeated splits, in each of which it holds.
     solver : {"sphere", "sqp"}, default="sphere"
-        Algorithm that looks for the solution. "sphere" improves signs and responses in turn, each
-        at best, so that the objective never rises; "sqp" is the paper's Algorithm 1 from the
-        paper's starts, the eigenvectors whose eigenvalues lie within 1e-4 of the second, which
-        breaks off when its multiplier leaves its range. Both find two clusters.
+        Algorithm that looks for the solution. "sphere" optimises signs and responses in turn, so
+        the objective never rises; "sqp" is the paper's Algorithm 1 from the paper's starts, the
+        eigenvectors whose eigenvalues lie within 1e-4 of the second, which stops when its
+        multiplier leaves its range. Both find two clusters.
     multiway : {"auto", "orthogonal", "bisection"}, default="auto"
-        How more than two clusters are told apart. By responses to all of them at once, in
+        How more than two clusters are separated. By responses to all of them at once, in
         orthogonal columns ("orthogonal"), or by repeated splits in two, each time the one of the
         smallest normalised cut ("bisection"). "auto" is orthogonal, except for `solver="sqp"` and
-        for a number as `response_bound`, which are about two clusters.
+        for a number as `response_bound`, which are defined for two clusters.
     n_combinations : int, default=30
-        Random combinations of the nine first eigenvectors that are starts, beside these
-        themselves. The best objective is kept.
+        Number of random combinations of the first nine eigenvectors that serve as starts, in
+        addition to the eigenvectors themselves. The best objective is kept.
     max_iter : int, default=100
-        Most updates of the labels from one start.
+        Largest number of updates of the labels from one start.
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
@@ -153,7 +154,7 @@ class MaximumVolumeClustering(GraphClustering):
         that was never split off.
     affinity_matrix_ : ndarray or CSR of shape (n_distinct, n_distinct)
         Similarities of the distinct samples, in the order in which they come first, and summed
-        over equal ones; not there for a precomputed matrix, for one cluster, or where there are
+        over equal ones; not set for a precomputed matrix, for one cluster, or where there are
         fewer distinct samples than clusters.
     reg_ : float
         Weight of the regularisation that was used; nan if none was.
@@ -161,15 +162,16 @@ class MaximumVolumeClustering(GraphClustering):
         ``-2 * abs(h).sum() + reg_ * h @ Q @ h`` for two clusters: smaller is better. It is nan for
         one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
-        Objective at each iteration. The objective is the best of all starts, which go on side by
+        Objective at each iteration. The objective is the best of all starts, which run side by
         side; for `solver="sqp"`, and for several clusters at once, an iteration is a start.
     gamma_ : float
         Kernel coefficient that was used; nan for kernels without one, or if none was used.
     n_iter_ : int
         Iterations, the length of `history_`.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -184,20 +186,20 @@ class MaximumVolumeClustering(GraphClustering):
     -----
     Up to 1,500 samples, and for dense graphs, one eigendecomposition serves all starts and
     iterations. Beyond, sparse graphs are solved by multigrid, without any dense matrix. A graph
-    in several parts is joined there by very weak links; samples without any similar one cannot be
-    told apart, and a warning says so.
+    in several parts is joined there by very weak links; samples that are not similar to any other
+    cannot be separated, and a warning says so.
 
-    Beyond 5,000 samples an update that gains no more than `tol` of the objective ends the loop,
-    too.
+    Beyond 5,000 samples the loop also ends when an update improves the objective by no more than
+    `tol` times its value.
 
     The defaults depart from the paper. Its Algorithm 1 is ``solver="sqp"``, and its settings are
-    ``reg=0.01``, ``response_bound=1 / n`` and starts by the eigenvectors next to the second; here
-    the problem of Algorithm 1, (4) with the balance of (5), is solved by other updates, from more
-    starts, with a `reg` that follows the graph and responses that sum to zero. The paper has two
-    clusters only.
+    ``reg=0.01``, ``response_bound=1 / n`` and starts from the eigenvectors nearest to the second;
+    here the problem of Algorithm 1, (4) with the balance of (5), is solved by other updates, from
+    more starts, with a `reg` that follows the graph and responses that sum to zero. The paper has
+    two clusters only.
 
-    The order of the rows does not matter, but for rounding: where two starts are equally good, or
-    eigenvalues of the matrix are equal, as in graphs that are symmetric or in many parts, other
+    The order of the rows does not matter, apart from rounding: where two starts are equally good,
+    or eigenvalues of the matrix are equal, as in graphs that are symmetric or in many parts, other
     clusters of the same objective may be found.
 
     References
@@ -289,11 +291,11 @@ class MaximumVolumeClustering(GraphClustering):
         return self.solver == "sphere" and not is_split
 
     def stability(self) -> Stability:
-        """Whether the graph leaves the partition into two clusters undecided.
+        """Whether the graph leaves the partition into two clusters ambiguous.
 
-        Section 5 of the paper: samples without a similar one, equal eigenvalues, SI-symmetry up to
-        12 samples and, up to 60, mirror symmetries of the graph under which another partition is
-        just as good.
+        It checks Section 5 of the paper: samples that are not similar to any other, equal
+        eigenvalues, SI-symmetry up to 12 samples and, up to 60, mirror symmetries of the graph
+        under which another partition is just as good.
 
         Returns
         -------
@@ -313,17 +315,18 @@ class MaximumVolumeClustering(GraphClustering):
         y_known : array-like of shape (n_known,)
             Labels of two classes.
         known : array-like of shape (n_known,)
-            Indices of samples, chosen uniformly at random, that they belong to.
+            Indices of the samples that they belong to, chosen uniformly at random.
         delta : float, default=0.05
             Probability with which the bound may fail.
         margin : float, default=1.0
-            Size of a response that counts as fully confident. The paper has one, which says
-            nothing for responses of length one; ``1 / sqrt(n_samples)`` is their typical size.
+            Size of a response that counts as fully confident. The paper's value, one, gives a
+            useless bound for responses of length one; ``1 / sqrt(n_samples)`` is their typical
+            size.
 
         Returns
         -------
         bound : separatrix.stability.ErrorBound
-            All terms, their sum, and whether it says anything.
+            All terms, their sum, and whether the bound is of any use.
         """
         model = self._two_sided("error_bound")
         Q, eigenvalues = model.form.expanded(self._model.graph.place).Q, None
@@ -331,7 +334,7 @@ class MaximumVolumeClustering(GraphClustering):
             Q = Q.toarray() if Q.shape[0] <= DENSE_SAMPLES else None
         if Q is not None:
             eigenvalues = eigh(Q, eigvals_only=True)
-            # a bound on the sum lets eta rise to where the spectrum says nothing
+            # a bound on the sum lets eta rise to where the spectrum gives no bound
             if model.eta >= model.reg * eigenvalues[0]:
                 Q = eigenvalues = None
         return clustering_error_bound(
@@ -351,10 +354,10 @@ class MaximumVolumeClustering(GraphClustering):
         check_is_fitted(self)
         if self.n_clusters != 2:
             raise ValueError(
-                f"{method} is defined for n_clusters=2, this estimator has {self.n_clusters}."
+                f"{method} is defined for n_clusters=2 only; this estimator has {self.n_clusters}."
             )
         if not isinstance(self._model, GraphModel):
-            raise ValueError(f"{method} needs 2 distinct samples, but X of the fit had 1.")
+            raise ValueError(f"{method} needs 2 distinct samples, but the X of fit had 1.")
         return self._model.rule
 
     def _problem(self, X, sample_weight, links, progress, rng):
@@ -435,14 +438,14 @@ class MaximumVolumeClustering(GraphClustering):
         )
 
     def _start_of(self, problem):
-        """Labels of the nodes that a fit goes on from; None if it starts anew."""
+        """Labels of the nodes that a fit starts from; None if it finds its own starts."""
         return None if self._start is None else problem.of_nodes(np.asarray(self._start))
 
     def _resolved_reg(self, low, nodes=None):
         rho = resolved_rho(self.reg)
         if rho is None:
             return float(self.reg)
-        # the length of what responses are to agree with: of all signs, the root of n
+        # the norm of the signs that responses should agree with: the square root of n
         pulls = low.form.roots if nodes is None else low.form.roots * nodes.pulls
         return rho * float(np.linalg.norm(pulls)) / low.scale
 
@@ -471,7 +474,7 @@ class MaximumVolumeClustering(GraphClustering):
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
-            # from a coarse answer the last samples would creep for long, for next to nothing
+            # from a coarse solution the last samples would move slowly, with hardly any gain
             stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
             nodes=nodes,
         )
@@ -487,7 +490,7 @@ class MaximumVolumeClustering(GraphClustering):
 def limit_matrix(method, K, *, after=None):
     r"""Matrix Q with which a large `reg` turns maximum volume clustering into another method.
 
-    Section 4 of the paper. Pass it with ``matrix="precomputed"``. The fourth method of the
+    See Section 4 of the paper. Pass it with ``matrix="precomputed"``. The fourth method of the
     section, unnormalised spectral clustering, is ``matrix="unnormalized"``.
 
     Parameters
@@ -561,8 +564,8 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     .. math:: \min_h \; -2 \|h\|_1 + \gamma h^\top Q h
               \quad \text{s.t.} \quad \|h\|_2 = 1, \; |1^\top h| \le b
 
-    Problem (4) of the paper with the balance of (5); :math:`\gamma` is `reg`. The paper holds
-    the concave-convex procedure for inapplicable because of the sphere. But for given signs
+    Problem (4) of the paper with the balance of (5); :math:`\gamma` is `reg`. The paper considers
+    the concave-convex procedure inapplicable because of the sphere. But for given signs
     :math:`\|h\|_1` is linear, and what is left, a quadratic function on a sphere, has its global
     minimum by a secular equation, as (26) has. So each update is exact, and the objective never
     rises.
@@ -607,7 +610,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
         found = responder.respond(signs[:, moving], reg, found)
         new = settled(found.h)
         reached = responder.objective(found.h, reg, new)
-        # rounding, and the tolerances of a responder, may make it worse
+        # rounding and the tolerances of a responder may make the objective worse
         better = reached <= objectives[moving]
         improved = moving[better]
         h[:, improved], objectives[improved] = found.h[:, better], reached[better]

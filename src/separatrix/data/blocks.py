@@ -10,7 +10,7 @@ from separatrix._typing import Array
 
 __all__ = ["RowBlocks", "parquet_batches"]
 
-# Numbers of a block of a Parquet file, 16 MB of float32: many blocks fit memory at a time.
+# Numbers in a block of a Parquet file, 16 MB of float32: many blocks fit into memory.
 BLOCK_SIZE = 2**22
 
 
@@ -25,10 +25,10 @@ def parquet_batches(files, n_rows, columns):
 
 
 class RowBlocks:
-    """Samples that are read block by block, again for every pass over them.
+    """Samples that are read block by block in every pass over them.
 
     Clusterers that take dask arrays take these too: nothing but a block and one label per sample
-    is in memory. An array that `numpy.load` maps into memory needs none of this: pass it as it is.
+    is in memory. An array that `numpy.load` maps into memory does not need this: pass it directly.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class RowBlocks:
     shape : tuple of int
         Number of samples and of features.
     dtype : dtype, default=float
-        What blocks are converted to, float32 or float64.
+        Type that blocks are converted to, float32 or float64.
     columns : list of str, default=None
         Names of the features.
 
@@ -63,7 +63,7 @@ class RowBlocks:
 
     ndim = 2
     is_read_in_blocks = True
-    # what keeps the results of passes, so that a fit goes on where it was stopped
+    # keeps the results of passes, so that a stopped fit can resume
     checkpoint: Any = None
 
     def __init__(
@@ -91,7 +91,7 @@ class RowBlocks:
     def from_parquet(
         cls, path: str | PathLike[str], columns: list[str] | None = None
     ) -> "RowBlocks":
-        """Samples in a Parquet file, or in all those of a folder.
+        """Samples in a Parquet file, or in all Parquet files of a folder.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class RowBlocks:
             block = np.ascontiguousarray(block, dtype=self.dtype)
             if block.ndim != 2 or block.shape[1] != self.shape[1]:
                 raise ValueError(
-                    f"X.read() gave a block of shape {block.shape}, but samples have "
+                    f"X.read() returned a block of shape {block.shape}, but samples have "
                     f"{self.shape[1]} features."
                 )
             n_rows += len(block)
@@ -156,8 +156,8 @@ class RowBlocks:
         if n_rows != self.shape[0]:
             more = "more than " if n_rows > self.shape[0] else ""
             raise ValueError(
-                f"X.read() gave {more}{min(n_rows, self.shape[0])} samples, but shape={self.shape}"
-                f" says {self.shape[0]}; it must give all of them, every time."
+                f"X.read() returned {more}{min(n_rows, self.shape[0])} samples, but shape="
+                f"{self.shape} says {self.shape[0]}; it must return all of them, every time."
             )
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ class RowBlocks:
         return f"<{n_samples:,} x {n_features} {self.dtype} samples, read in blocks>"
 
     def rows(self, drawn: Array | None = None) -> Array:
-        """Samples of given numbers, in that order, or all of them.
+        """Samples with the given indices, in that order, or all of them.
 
         Parameters
         ----------
@@ -218,18 +218,18 @@ class RowBlocks:
         return made
 
     def passed(self, name: str, parts: Iterable[Any]) -> Iterable[Any]:
-        """What a pass over the samples finds, or found before a fit was stopped.
+        """Results of a pass over the samples, or of that pass before a fit was stopped.
 
         Parameters
         ----------
         name : str
             What the pass does.
         parts : iterable
-            What it finds in one block after the other.
+            Its result for each block in turn.
 
         Returns
         -------
         parts : iterable
-            The same, or what a checkpoint has kept of it.
+            The same, or the results kept in a checkpoint.
         """
         return parts if self.checkpoint is None else self.checkpoint.passed(name, parts)

@@ -1,8 +1,8 @@
-"""What passes over samples have found, kept on disk, so that a fit goes on where it was stopped.
+"""Results of passes over samples, kept on disk, so that a stopped fit can resume.
 
-The same fit makes the same passes in the same order, and each depends on nothing but the samples
-and what the passes before it found. So a fit that is begun again is given what is kept instead of
-the samples, and reads these from the first pass that was not ended.
+The same fit makes the same passes in the same order, and each depends only on the samples and on
+the results of earlier passes. So a repeated fit takes the results that were kept, and reads the
+samples from the first unfinished pass on.
 """
 
 import json
@@ -15,12 +15,12 @@ from pathlib import Path
 __all__ = ["Checkpoint"]
 
 TASK, PART = "task.json", "pass.part"
-# What a pass may have found, besides dataclasses of this library: arrays and numbers of NumPy.
+# What results of a pass may hold besides dataclasses of this library: arrays and numbers of NumPy.
 ARRAYS = {"_reconstruct", "_frombuffer", "scalar", "ndarray", "dtype"}
 
 
 class Checkpoint:
-    """A folder with what each pass of one task has found.
+    """A folder with the results of each pass of one task.
 
     Parameters
     ----------
@@ -46,25 +46,25 @@ class Checkpoint:
             kept = json.loads((self._folder / TASK).read_text())
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"checkpoint: {self._folder} is there but holds no checkpoint; name a new folder"
+                f"checkpoint: {self._folder} exists but holds no checkpoint; name a new folder"
             ) from error
         task = json.loads(json.dumps(task))
         others = sorted(name for name in {*kept, *task} if kept.get(name) != task.get(name))
         if others:
             raise ValueError(
-                f"checkpoint: {self._folder} is of another task: it differs in "
+                f"checkpoint: {self._folder} belongs to another task: it differs in "
                 f"{', '.join(others)}; delete the folder, or name another"
             )
 
     @property
     def n_kept(self):
-        """Passes that were ended."""
+        """Number of finished passes."""
         return len(list(self._folder.glob("[0-9]*.pass")))
 
     def passed(self, name, parts):
         """Yield the parts of the next pass: those that are kept, or else `parts`, and keep them.
 
-        `name` tells passes apart, so that none is taken for another.
+        `name` identifies the pass, so that none is mistaken for another.
         """
         self._n_begun += 1
         path = self._folder / f"{self._n_begun:05d}.pass"
@@ -84,8 +84,8 @@ class Checkpoint:
             found = _Unpickler(file).load()
             if found != name:
                 raise ValueError(
-                    f"checkpoint: {path.name} is of a pass of {found}, where {name} comes next; "
-                    f"delete {self._folder}, which another version has made"
+                    f"checkpoint: {path.name} belongs to a pass of {found}, but {name} is next; "
+                    f"delete {self._folder}, which another version wrote"
                 )
             while file.peek(1):
                 yield _Unpickler(file).load()

@@ -14,7 +14,7 @@ def float_blocks(X, name):
         X = X.data
     if X.dtype.kind not in "fiub":
         raise ValueError(
-            f"{name} must be numeric, but its dask array holds {X.dtype}; use astype."
+            f"{name} must be numeric, but its dask array holds {X.dtype}; convert it with astype."
         )
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Equal rows: hashes that tell them, rows found again, and the distinct ones."""
+"""Equal rows: hashes that identify them, known rows found again, and the distinct rows."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from separatrix._sklearn import to_numpy
 from separatrix.data.rows import beside, map_chunks, row_slices, rows_at
 
-# Rows that are looked at first: as a rule they differ often enough.
+# Rows that are compared first: usually enough of them differ.
 FIRST_ROWS = 1_000
 
 

@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 
 __all__ = ["Frame"]
 
-# Principal components that stand for more features than this.
+# More features than this are replaced by as many principal components.
 MAX_FEATURES = 50
 
 
@@ -15,7 +15,7 @@ MAX_FEATURES = 50
 class Frame:
     """Samples about their mean, in units of their spread, on the first principal components.
 
-    Place and unit matter to no candidate, only to rounding; many features matter to their time.
+    Place and unit do not matter to candidates, except for rounding; many features cost them time.
     """
 
     mean: np.ndarray
@@ -41,6 +41,6 @@ class Frame:
         return placed if self.axes is None else placed @ self.axes
 
     def inverse(self, placed):
-        """Samples of which these are the places, as far as the components tell."""
+        """Samples at these places, as far as the components determine them."""
         spread = placed if self.axes is None else placed @ self.axes.T
         return spread * self.scale + self.mean

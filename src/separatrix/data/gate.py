@@ -1,4 +1,4 @@
-"""The entrance: what users pass becomes arrays of numbers, or is refused in words that name it."""
+"""Checks of user input: it becomes arrays of numbers, or an error that names it."""
 
 import re
 from contextlib import contextmanager
@@ -44,9 +44,9 @@ FLOATS = (np.float64, np.float32)
 LARGEST = {"double": 1e140, "single": 1e17}
 LARGEST_FRAMED = {"double": 1e300, "single": 1e36}
 LARGEST_WEIGHT = {"double": 1e100, "single": 1e17}
-# Weights of no more than this share of the largest one change no sum, and are as good as none.
+# Weights up to this share of the largest do not change any sum, and count as zero.
 VANISHING = 1e-15
-# What NumPy says of values that are no numbers.
+# NumPy's messages about values that are not numbers.
 NO_NUMBER = re.compile("could not convert|real number|too large to|promoted|with a sequence")
 REMEDY = "Encode text columns and dates as numbers first."
 
@@ -67,7 +67,7 @@ def naming(name):
             raise kind(f"{name} must be numeric: {error}. {REMEDY}") from error
         if re.search(rf"\b{re.escape(name)}\b", str(error)):
             raise
-        raise kind(f"{name} is refused: {error}") from error
+        raise kind(f"{name} cannot be used: {error}") from error
 
 
 def check_length(name, n, other_name, n_other):
@@ -155,7 +155,7 @@ def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=Fa
     elif reset:
         _check_range(largest, "X", most=_limit(X, LARGEST_FRAMED))
         estimator._unit = largest or 1.0
-    else:  # in the unit of the fit, which models of earlier versions do not tell
+    else:  # in the unit of the fit, which models of earlier versions do not hold
         unit = getattr(estimator, "_unit", 1.0)
         _check_range(largest, "X", most=min(limit * unit, _limit(X, LARGEST_FRAMED)))
     return X
@@ -190,7 +190,7 @@ def _check_lazy_samples(estimator, X, reset):
 def _check_read_samples(estimator, X, reset):
     with naming("X"):
         validate_data(estimator, _without_rows(X), skip_check_array=True, reset=reset)
-    if not reset:  # blocks are looked at when they are read
+    if not reset:  # blocks are checked when they are read
         return X.mapped(_of_checked_block, X.shape[1])
     limit = _limit(X, LARGEST)
     _check_range(max(map(check_block, X)), "X", least=1 / limit, most=limit)
@@ -235,7 +235,7 @@ def check_block(block):
 def _checked_rows(X, validate, name, dtype, sparse, min_samples=1):
     _check_shape(X, name, min_samples)
     dtype = supported_floats(X) if dtype is None else dtype
-    # numbers of more than double precision may become infinite, which is told in words
+    # numbers of more than double precision may become infinite, which causes an error below
     with naming(name), np.errstate(over="ignore", invalid="ignore"):
         return validate(X, accept_sparse="csr" if sparse else False, dtype=dtype)
 
@@ -250,7 +250,7 @@ def _lazy_rows(X, name):
 
 
 def _presented(values, name):
-    """Values as something that has a shape, and dtypes that may be those of numbers."""
+    """Values as an object with a shape, and with dtypes that may be numeric."""
     with naming(name):
         values = values if hasattr(values, "shape") else np.asarray(values)
     _check_dtypes(values, name)
@@ -305,7 +305,7 @@ def _largest(X):
 
 
 def _limit(X, limits):
-    """The limit that goes with the precision of `X`."""
+    """The limit for the precision of `X`."""
     return limits["single" if X.dtype == namespace_of(X)[0].float32 else "double"]
 
 
@@ -349,7 +349,7 @@ def check_values(values, name, *, scalar=False):
 
 
 def check_weights(X, sample_weight):
-    """Weights as an array beside the rows of `X`, or None."""
+    """Weights as an array that matches the rows of `X`, or None."""
     if sample_weight is None:
         return None
     most = _limit(X, LARGEST_WEIGHT)
@@ -369,7 +369,7 @@ def weights_of(sample_weight, n_samples, of="X", most=LARGEST_WEIGHT["double"]):
         raise ValueError("sample_weight is zero for all samples: pass some positive weights.")
     if not 1 / most <= largest <= most:
         raise ValueError(
-            f"sample_weight has maximum {largest:g}, out of the range from {1 / most:g} to "
+            f"sample_weight has maximum {largest:g}, outside the range from {1 / most:g} to "
             f"{most:g} that can be computed with: divide the weights by their mean."
         )
     return np.where(weights > VANISHING * largest, weights, 0.0)
@@ -410,7 +410,7 @@ def _check_vector(values, name):
 
 
 def _check_one_kind(given, labels, name):
-    """Refuse labels that cannot be sorted, and numbers that NumPy made text beside text."""
+    """Refuse labels that cannot be sorted, and numbers that NumPy turned into text among text."""
     mixed = False
     if labels.dtype.kind == "O":
         try:

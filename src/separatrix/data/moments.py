@@ -163,7 +163,7 @@ def finite_moments(X, sample_weight, *, rows, row_weight, diagonal):
     shift = np.zeros(X.shape[1])
     if not sp.issparse(rows):
         shift = np.average(rows, axis=0, weights=row_weight).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
+    with np.errstate(over="ignore", invalid="ignore"):  # the next lines raise an error
         total = total_moments(X, sample_weight, shift=shift, diagonal=diagonal)
     if not (np.isfinite(total.first).all() and np.isfinite(total.second).all()):
         raise ValueError(
@@ -193,13 +193,14 @@ class Units:
         the variance, :math:`\sqrt{\mathrm{tr}\,\Sigma^2 / \mathrm{tr}\,\Sigma}`.
         """
         mean, variance = moments.mean + shift, moments.variance
-        # a variance that rounding of the shift or of the difference explains is a constant's
+        # a variance that rounding of the shift or of the difference explains means a constant
+        # feature
         rounding = 100 * np.finfo(np.float64).eps
         constant = variance <= rounding * moments.mean**2 + (rounding * mean) ** 2
         scale = np.where(constant, np.inf, np.sqrt(variance))
         if isotropic:
             varies = ~constant.all(axis=-1, keepdims=True)
-            # the square of the largest may be no number
+            # the square of the largest may overflow
             largest = np.where(varies, variance.max(axis=-1, keepdims=True), 1.0)
             sigma = variance / largest
             squares = sigma**2
@@ -321,7 +322,7 @@ class Partition(Labelling):
 
     One pass over the data relabels all rows and updates the moments by the rows that changed,
     so that a pass costs little more than one product of X with a vector. Labels of a dask array
-    are not kept: the boundaries tell them again, block by block, where the blocks are.
+    are not kept: the boundaries give them again, block by block, where the blocks are.
 
     Parameters
     ----------

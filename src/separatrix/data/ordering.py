@@ -1,6 +1,6 @@
 """An order of the rows that depends on nothing but their values.
 
-What is drawn, summed or settled by position in this order is the same however the rows come.
+Draws, sums and ties by position in this order do not depend on the order of the rows.
 """
 
 import numpy as np

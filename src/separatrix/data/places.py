@@ -1,4 +1,4 @@
-"""An order of samples by where they lie."""
+"""An order of samples by their places."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,11 +8,11 @@ from separatrix.data.ordering import canonical_order
 
 
 def order_of_places(X, sample_weight=None, *, pairs=False):
-    """Permutation that puts samples in an order of where they lie, not of how they are written.
+    """Permutation that orders samples by their places.
 
-    They are ordered by their distance from the mean, and if that is equal canonically, so that
-    neither the order of rows and features nor a motion of the samples changes anything, but for
-    rounding. What is done in this order for every sample is independent of all of these.
+    They are ordered by their distance from the mean, and canonically if that is equal, so that
+    neither the order of rows and features nor a rigid motion of the samples changes anything,
+    except for rounding.
 
     Parameters
     ----------

@@ -12,10 +12,9 @@ import scipy.sparse as sp
 from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, to_numpy
 from separatrix.data.memory import physical_memory
 
-# Numbers that a chunk function may make at a time, 32 MB of float64. What it reads of X does not
-# count: a product with a vector makes one number per row, and cutting it finer only makes the
-# threads of BLAS wait for each other. A GPU wants fewer and larger chunks, since each one waits
-# for the host.
+# Numbers that a chunk function may make at a time, 32 MB of float64. Reading X does not count: a
+# product with a vector makes one number per row, and smaller chunks only make the threads of BLAS
+# wait for each other. A GPU needs fewer and larger chunks, since each one waits for the host.
 CHUNK_SIZE = 2**22
 DEVICE_CHUNK_SIZE = 2**26
 # Numbers of X in a chunk that its function reads more than once: they should stay in the cache.
@@ -23,7 +22,7 @@ CACHE_SIZE = 2**18
 
 
 def beside(values, X):
-    """Move a NumPy array to where the rows of `X` live; what belongs to a dask array is local."""
+    """Move a NumPy array to the device of the rows of `X`; for a dask array it stays local."""
     return values if is_lazy(X) else like(values, X)
 
 
@@ -31,7 +30,7 @@ def row_slices(X, width=None, n_rows=None, rereads=False):
     """Slices of consecutive rows that make up the chunks of `X`, or of `n_rows` taken from it.
 
     `width` is the number of columns of what a pass makes per row; None if that is as many as X
-    has. `rereads` tells that the pass goes over each chunk of X more than once.
+    has. `rereads` means that the pass reads each chunk of X more than once.
     """
     n_samples, n_features = X.shape
     if n_rows is not None:
@@ -162,7 +161,8 @@ SAMPLE_SIZE = 20_000
 def sample_size(n_samples):
     """Rows to find a start on: all of up to 20,000, later a fiftieth.
 
-    The sample's own error is then small beside what the first passes over all rows correct.
+    The error of the sample is then small compared with what the first passes over all rows
+    correct.
     """
     return max(SAMPLE_SIZE, n_samples // 50)
 

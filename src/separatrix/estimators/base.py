@@ -79,9 +79,9 @@ from separatrix.result import (
 from separatrix.similarity.kernels import Kernel, resolved_gamma
 
 Clusterer = TypeVar("Clusterer", bound="BaseClustering")
-# What random_state=None stands for: the same data give the same clusters each time.
+# The seed for random_state=None, so that the same data give the same clusters each time.
 DEFAULT_SEED = 0
-# What a fit sets beside the attributes that end in an underscore.
+# What a fit sets in addition to the attributes that end in an underscore.
 PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns", "_outliers")
 
 
@@ -93,7 +93,7 @@ def random_state_of(estimator):
 
 @contextmanager
 def kept_on_failure(estimator):
-    """A fit that fails leaves what was fitted before; parameters are Python's own meanwhile."""
+    """Restore what was fitted before if a fit fails; meanwhile parameters are Python scalars."""
     before = _fitted(estimator)
     try:
         with _python_scalars(estimator):
@@ -152,7 +152,7 @@ class BaseClustering(
     BaseEstimator,
     metaclass=ABCMeta,
 ):
-    """Makes the problem, solves it, numbers the clusters and tells the user.
+    """Makes the problem, solves it, numbers the clusters and warns the user.
 
     A criterion implements `_problem`, which turns validated data into what all starts share,
     `_solve`, which returns the result of its solver, and `_attributes`, its own fitted attributes.
@@ -175,7 +175,7 @@ class BaseClustering(
     random_state: Any
     _parameter_constraints: dict = {**N_CLUSTERS}
     _maximizes = False  # whether a larger objective is better
-    _start: Any = None  # labels to go on from, if `_takes_start`
+    _start: Any = None  # labels to start from, if `_takes_start`
 
     _model: Any
 
@@ -205,11 +205,11 @@ class BaseClustering(
         return {}
 
     def _attributes_without_solution(self):
-        """The same where there is nothing to solve: for one cluster, or too few samples differ."""
+        """The same if there is nothing to solve: one cluster, or too few distinct samples."""
         return {}
 
     def _n_tasks(self):
-        """Most tasks that a fit has, for progress bars; None if that is not known."""
+        """Largest number of tasks of a fit, for progress bars; None if that is not known."""
         return None
 
     @abstractmethod
@@ -244,7 +244,8 @@ class BaseClustering(
     def _fit_samples(self, X, sample_weight, links, earlier, progress, learns=None):
         """Set the attributes of a fit to all of these samples; what the solver found.
 
-        `learns=False` has the usual clusters, in which known labels are only kept; None finds out.
+        With `learns=False` known labels are kept but do not influence the other samples; None
+        finds out whether they should.
         """
         if learns is None:
             is_told = links is not None and links.teaches
@@ -273,7 +274,7 @@ class BaseClustering(
                 named = result.labels if result.keeps_labels else problem.labels_of(result.model)
                 order = numbers_of_known(to_numpy(named), links, sample_weight)
             rule = result.model.renumbered(order)
-            # where a sample lies exactly on a boundary, the turn of its normal decides
+            # for a sample exactly on a boundary, the sign of the normal decides
             keeps = result.keeps_labels
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             final = Labelling(labels, self.n_clusters, sample_weight)
@@ -309,7 +310,7 @@ class BaseClustering(
 
     @property
     def _takes_start(self):
-        """Whether a fit without `init` can go on from the labels `_start`."""
+        """Whether a fit without `init` can start from the labels `_start`."""
         return False
 
     @property
@@ -334,8 +335,9 @@ class BaseClustering(
         size_bounds(n_samples, self.n_clusters, self.min_size, self.max_size)
         if links is not None:
             raise ValueError(
-                f"min_size={self.min_size} and max_size={self.max_size} do not go with links or "
-                "known labels here; leave one out, or use RegularizedLeastSquaresClustering."
+                f"min_size={self.min_size} and max_size={self.max_size} cannot be combined with "
+                "links or known labels here; leave one out, or use "
+                "RegularizedLeastSquaresClustering."
             )
 
     def _labels_within_sizes(self, model, X):
@@ -356,10 +358,10 @@ class BaseClustering(
         super().__setstate__(default_parameters(self) | state)
 
     def _clusters_known(self, X, sample_weight, links):
-        """Rows that are a cluster each where nothing is to be solved, or None.
+        """Rows that are a cluster each if there is nothing to solve, else None.
 
-        There is one for one cluster. If fewer samples are distinct than clusters asked for, as in
-        scikit-learn's KMeans, each of them is a cluster, unless links part equal ones.
+        For one cluster, it is one row. If fewer samples are distinct than clusters asked for, each
+        of them is a cluster, as in scikit-learn's KMeans, unless links separate equal samples.
         """
         if self.n_clusters == 1:
             first = rows_at(X, np.arange(1))
@@ -367,7 +369,7 @@ class BaseClustering(
         rows = few_distinct_rows(X, sample_weight, self.n_clusters) if links is None else None
         if rows is not None:
             samples = "sample" if len(rows) == 1 else "samples, each of which is a cluster"
-            parted = ", except where `labels_` part equal samples to keep the bounds of sizes"
+            parted = ", except where `labels_` divide equal samples to keep the bounds on sizes"
             warnings.warn(
                 f"Fewer clusters were found than n_clusters={self.n_clusters} asked for: X has "
                 f"{len(rows)} distinct {samples}{parted * self._has_bounds}. Ask for "
@@ -378,7 +380,7 @@ class BaseClustering(
         return rows
 
     def _warn(self, status, labelling):
-        """Tell how the solver ended, and of clusters that the final labels lack."""
+        """Warn if the solver did not end well, or if the final labels lack clusters."""
         if status is not Status.STOPPED and labelling.empty.any():
             status = Status.DEGENERATE
         if not status.is_silent:
@@ -395,7 +397,7 @@ class BaseClustering(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks of sparse input read these of whatever has probabilities
+        # scikit-learn's checks of sparse input read these of every estimator with probabilities
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -412,7 +414,7 @@ class BaseClustering(
 
 
 def labels_beside(labels, X):
-    """Labels in four bytes each; those of a dask array are one, in the same blocks."""
+    """Labels in four bytes each; for a dask array, a dask array with the same blocks."""
     if is_dask(X) and not is_dask(labels):
         from dask.array import from_array
 
@@ -523,17 +525,17 @@ def fit_with_node_weights_and_links(
 
 
 def _nodes(estimator, X, sample_weight, *given):
-    """Validated samples; which of them are nodes of the graph; and these, to be fitted.
+    """Validated samples; the indices of those that are nodes of the graph; and these nodes.
 
-    Samples of weight zero are no nodes. Where all are, there are no indices but None.
+    Samples of weight zero are not nodes. If all samples are nodes, the indices are None.
     """
     X = estimator._validate_X(X, reset=True)
     weight = check_weights(X, sample_weight)
     parameter = precomputed_parameter(estimator)
     if weight is not None and parameter is not None:
         raise ValueError(
-            f"sample_weight does not go with {parameter}='precomputed': multiply the matrix "
-            "by the weights of both samples, or repeat rows and columns."
+            f"sample_weight cannot be combined with {parameter}='precomputed': multiply the "
+            "matrix by the weights of both samples, or repeat rows and columns."
         )
     links = _links(estimator, X, *given)
     if weight is None or weight.all():
@@ -543,8 +545,8 @@ def _nodes(estimator, X, sample_weight, *given):
         absent = np.flatnonzero((weight == 0) & (links.groups >= 0))
         if len(absent):
             raise ValueError(
-                f"sample {absent[0]} has sample_weight=0, so that it is no node of the graph, but "
-                "must_link, cannot_link or known_labels bind it; leave out its links, or give it "
+                f"sample {absent[0]} has sample_weight=0, so it is not in the graph, but "
+                "must_link, cannot_link or known_labels names it; leave it out there, or give it "
                 "a small weight."
             )
         links = links.restricted(present)
@@ -632,7 +634,7 @@ class BoundaryClustering(BaseClustering):
 
         With a boundary around each cluster, a score is the value of that boundary,
         ``X @ coef_.T + intercept_`` for the linear kernel. Otherwise it is the sample's smallest
-        margin to the boundaries that tell the cluster from others.
+        margin to the boundaries between the cluster and others.
 
         Parameters
         ----------
@@ -643,7 +645,7 @@ class BoundaryClustering(BaseClustering):
         -------
         scores : array of shape (n_samples,) or (n_samples, n_clusters)
             For two clusters one value, positive for cluster 1. Otherwise a column per cluster,
-            minus infinity for one that was never split off; the largest wins. All zero for one
+            minus infinity for one that was never split off; the largest decides. All zero for one
             cluster. Lazy for a dask array.
         """
         return self._scores(X, "decision_function")
@@ -696,8 +698,8 @@ class GraphClustering(BaseClustering):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities are precomputed, those of the new samples, one a row, to
-            the training samples.
+            Samples; where similarities are precomputed, those of the new samples to the training
+            samples, one row per new sample.
 
         Returns
         -------
@@ -711,21 +713,21 @@ class GraphClustering(BaseClustering):
     def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
 
-        A sample that equals one of the training data has its response. The response of any other
-        follows from its similarities to the training samples. A sample that is similar to none
-        takes the response of the nearest.
+        A sample that equals a training sample has the response of that sample. The response of any
+        other follows from its similarities to the training samples. A sample that is not similar
+        to any takes the response of the nearest.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; where similarities are precomputed, those of the new samples, one a row, to
-            the training samples.
+            Samples; where similarities are precomputed, those of the new samples to the training
+            samples, one row per new sample.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
             For two clusters one value, positive for cluster 1. Otherwise a column per cluster,
-            minus infinity for one that was never split off; the largest wins. All zero for one
+            minus infinity for one that was never split off; the largest decides. All zero for one
             cluster.
         """
         check_is_fitted(self)
@@ -738,7 +740,7 @@ class GraphClustering(BaseClustering):
         return {"gamma_": np.nan if problem is None else problem.graph.gamma}
 
     def _distinct_attributes(self, X, rows):
-        # neighbours load numba, which clusterers by boundaries do without
+        # neighbours load numba, which clusterers by boundaries do not need
         from separatrix.models.nearest_samples import NearestSample
 
         model = NearestSample.of_distinct(rows)
@@ -758,7 +760,7 @@ class GraphClustering(BaseClustering):
 
 
 def precomputed_parameter(estimator):
-    """Name of the parameter that says that X is no feature matrix, or None."""
+    """Name of the parameter by which X is not a feature matrix, or None."""
     params = estimator.get_params(deep=False)
     return next((n for n in ("matrix", "affinity") if params.get(n) == "precomputed"), None)
 
@@ -777,7 +779,7 @@ def check_graph_samples(estimator, X, *, reset):
 
 
 def check_square(X, parameter):
-    """Refuse what is no matrix of all pairs of samples where `parameter` says that X is one."""
+    """Refuse X if `parameter` says that it is a matrix of all pairs of samples and it is not."""
     if parameter is not None and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"{parameter}='precomputed' needs X to be a square matrix with a row and a column per "
@@ -786,12 +788,12 @@ def check_square(X, parameter):
 
 
 def similarities_of(estimator, X, sample_weight=None, *, stacklevel=7):
-    """Graph of the samples. Warns of those that no similarity tells anything about."""
+    """Graph of the samples. Warns of samples that are not similar to any other."""
     graph = graph_of(estimator, X, sample_weight)
     n_isolated = graph.n_isolated
     if n_isolated:
         warnings.warn(
-            f"{n_isolated} of {X.shape[0]} samples are similar to no other, so their "
+            f"{n_isolated} of {X.shape[0]} samples are not similar to any other, so their "
             "clusters are arbitrary; decrease gamma, increase n_neighbors or use graph='union'.",
             UserWarning,
             stacklevel=stacklevel,

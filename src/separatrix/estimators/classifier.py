@@ -39,7 +39,7 @@ class BoundaryClassifier(ClassifierMixin, BaseEstimator):
         -------
         scores : array of shape (n_samples,) or (n_samples, n_classes)
             For two classes one value, positive for the second. Otherwise a column per class; the
-            largest wins. Lazy for a dask array.
+            largest decides. Lazy for a dask array.
         """
         X = self._validate_new(X, "decision_function")
         return self._model.scores_of_rows(X)
@@ -103,5 +103,5 @@ def check_classes(estimator, classes, codes, weights):
     if len(classes) < 2 or not present.all():
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in y, each with "
-            f"positive weight; got {int(present.sum())} class of {len(classes)}."
+            f"positive weight; got {int(present.sum())} of {len(classes)} classes."
         )

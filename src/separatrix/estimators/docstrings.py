@@ -1,4 +1,4 @@
-"""What the docstrings of `fit` say of its parameters, written once."""
+"""Descriptions of the parameters of `fit`, written once for all docstrings."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -20,13 +20,13 @@ PARAMETERS = {
     "sample_weight": """sample_weight : float or array-like of shape (n_samples,), default=None
     Nonnegative weights. A weight of two equals a repeated sample, zero an absent one.""",
     "must_link": """must_link : array-like of int, default=None
-    Samples that belong together: pairs of row indices, or one id per sample, equal ids
-    linked and -1 for none, which is the form that cross-validation can slice.""",
+    Samples that belong together: pairs of row indices, or one id per sample, where equal ids are
+    linked and -1 means no link. Cross-validation needs the form with ids.""",
     "cannot_link": """cannot_link : array-like of int, default=None
     Samples to keep apart, in either form.""",
     "known_labels": """known_labels : array-like of int of shape (n_samples,), default=None
-    Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-    What is known also teaches where the other samples belong.""",
+    Known clusters of samples, -1 where unknown; clusters keep these numbers. Known labels also
+    influence where the other samples belong.""",
 }
 RETURNS = """self : object
     The fitted estimator."""
@@ -35,7 +35,7 @@ RETURNS = """self : object
 def described(**texts: str) -> Callable[[Fit], Fit]:
     """Decorator that adds the parameters of a `fit` to the first line of its docstring.
 
-    `texts` has what is said of X, and of others where that differs from `PARAMETERS`.
+    `texts` describes X, and other parameters where they differ from `PARAMETERS`.
     """
 
     def decorate(fit: Fit) -> Fit:

@@ -43,11 +43,11 @@ from separatrix.solvers.label_mixtures import (
 )
 from separatrix.solvers.margin_distribution import FeatureSpace, KernelSpace
 
-# Samples up to which threads of BLAS only wait for each other.
+# Up to this many samples, threads of BLAS only wait for each other.
 ONE_THREAD_ROWS = 1_000
-# Gaps, relative to the objective, that are a matter of rounding.
+# Gaps below this share of the objective are due to rounding.
 ROUNDING = 1e-9
-# Share of the least margin that costs nothing, from which on a margin nearly has it.
+# A margin above this share of the smallest one that costs nothing nearly reaches it.
 NEARLY = 0.8
 
 
@@ -76,9 +76,9 @@ class LabelMixtureProblem(SearchProblem):
 
     @property
     def voting_band(self):
-        """The same with equal samples bound, since a vote has no boundary that treats them alike.
+        """The same with equal samples linked, since a vote has no boundary that treats them alike.
 
-        Where links are given, they decide.
+        If links are given, only these count.
         """
         if self.links is not None:
             return self.searched_band
@@ -105,10 +105,10 @@ class LabelMixture:
 
     @property
     def is_one_sided(self):
-        """Whether margins in excess are to cost something, but all fall short, and not by little.
+        """Whether excess margins should cost something, but all margins fall far short.
 
-        Some always fall short: without them the normal would be zero. Where groups are tight and
-        far apart all may do so by a little, which is as even as margins can be.
+        Some always fall short: otherwise the normal would be zero. For tight groups far apart, all
+        may fall short by a little, which is as even as margins can be.
         """
         low, high = 1 - self.machine.theta, 1 + self.machine.theta
         none_in_excess = self.margins.max() <= high * (1 + ROUNDING)
@@ -194,7 +194,7 @@ class LabelMixtureClustering(BoundaryClustering):
         small = len(problem.K) <= ONE_THREAD_ROWS
         return (one_blas_thread(solve_label_mixture) if small else solve_label_mixture)(
             problem,
-            # a sample of the data bears the same weight as all
+            # a sample of the data has the same total weight as all of it
             replace(self._machine(self._strength(problem)), sample_weight=problem.loss_weight),
             find_weights=self._saddle_solver(rng),
             readout=self.readout,
@@ -282,7 +282,7 @@ def solve_label_mixture(
     space, n_clusters = KernelSpace(problem.K), band.n_clusters
     voters = problem.voting_band if readout == "vote" else band
     labels = read_out(space, machine, voters, generated, readout)
-    if readout == "vote":  # the paper's own labels stay as they are
+    if readout == "vote":  # the paper's labels are left as they are
         machines = machine.fit_labels(space, labels, n_clusters)
     else:
         labels, machines = alternate(space, labels, machine, band)
@@ -328,7 +328,7 @@ def read_out(space, machine, band, generated, readout):
 
 
 def status_of(labelling, problem, mixture, gap_tol):
-    """How a search ended: the first thing that a user should know of."""
+    """How a search ended: the most important problem, if there is one."""
     (least, most), sizes = problem.band.sizes, problem.sizes_of(labelling)
     generated, tol = mixture.generated, max(gap_tol, ROUNDING)
     if labelling.empty.any():

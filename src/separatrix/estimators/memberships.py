@@ -1,4 +1,4 @@
-"""What every clusterer makes of its scores: features, probabilities, and a score of samples."""
+"""What every clusterer derives from its scores: features, probabilities, a score of samples."""
 
 import warnings
 from typing import Any
@@ -45,10 +45,10 @@ def predicted_probabilities(self: Any, X: Samples) -> Array:
     """Probability of each cluster, calibrated on held-back labels.
 
     A boundary learned from the clusters of one half of some training samples predicts those of
-    the other half. The probabilities are the softmax of the scores over one temperature, at which
-    these predictions are likeliest. So they say how sure the cluster of a sample is, given the
-    clusters; they do not say whether another fit would find the same ones, unless `calibrate` has
-    asked other fits. The first call takes longer, since it finds the temperature.
+    the other half. The probabilities are the softmax of the scores divided by the temperature at
+    which these predictions are likeliest. So they say how certain the cluster of a sample is,
+    given the clusters; they do not say whether another fit would find the same clusters, unless
+    `calibrate` was called. The first call takes longer, since it finds the temperature.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ def predicted_probabilities(self: Any, X: Samples) -> Array:
 def calibrated(self: Any, X: Samples) -> Any:
     """Make `predict_proba` say how likely another fit gives a sample the same cluster.
 
-    The clusterer is fitted to either half of the samples, and its clusters of the other half, in
-    the place of those of a relearned boundary, are made likeliest by the temperature. That takes
-    about as long as one more fit. Clusters that other fits do not find again make all
-    probabilities low.
+    The clusterer is fitted to each half of the samples and predicts the clusters of the other
+    half. The temperature is then the one at which these predictions are likeliest. That takes
+    about as long as one more fit. Probabilities are low if other fits do not find the same
+    clusters.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def calibrated(self: Any, X: Samples) -> Any:
         )
     if self.__sklearn_tags__().input_tags.pairwise or is_lazy(X):
         raise ValueError(
-            "calibrate fits halves of X, which needs a feature matrix in memory, and not "
+            "calibrate fits halves of X, which must be a feature matrix in memory, not "
             "similarities, a kernel matrix, a dask array or blocks; pass some samples in memory."
         )
     scores = in_memory(scores_for(self, X, "calibrate"))
@@ -112,10 +112,10 @@ def calibrated(self: Any, X: Samples) -> Any:
 
 
 def labels_of_refits(estimator, X, labels):
-    """Labels of either half of the samples by a fit of the other, numbered like given ones."""
+    """Labels of each half of the samples by a fit to the other, numbered like given labels."""
     halves = np.array_split(np.random.RandomState(0).permutation(X.shape[0]), 2)
     found = np.empty_like(labels)
-    with warnings.catch_warnings():  # what a half lacks counts as disagreement
+    with warnings.catch_warnings():  # a cluster that a half lacks counts as disagreement
         warnings.simplefilter("ignore", ConvergenceWarning)
         for half, other in (halves, halves[::-1]):
             refit = clone(estimator).fit(rows_beside(X, np.sort(other)))
@@ -124,12 +124,11 @@ def labels_of_refits(estimator, X, labels):
 
 
 def mean_probability(self: Any, X: Samples, y: Any = None) -> float:
-    """Mean probability of the clusters that samples are given: larger is better.
+    """Mean probability of the predicted clusters: larger is better.
 
-    It is the share of the samples whose clusters a boundary relearned from others would predict,
-    as estimated by `predict_proba`. Criteria have losses in units of their own, and some have
-    none for single samples; this compares fits of any kind to the same number of clusters. It is
-    one for one cluster.
+    It estimates, by `predict_proba`, the share of the samples whose clusters a boundary learned
+    from other samples would predict. Unlike the objectives, which have units of their own, it
+    compares fits of any kind with the same number of clusters. It is one for one cluster.
 
     Parameters
     ----------
@@ -153,16 +152,17 @@ def mean_probability(self: Any, X: Samples, y: Any = None) -> float:
 def assigned(self: Any, X: Samples, *, min_size: Any = None, max_size: Any = None) -> Array:
     """Cluster of each sample, so that the clusters have sizes within bounds.
 
-    Among all labels within the bounds those have the largest total of `transform`, exactly. The
-    samples are labelled as one batch, equal ones possibly apart; `predict` goes by each alone.
+    Of all labels within the bounds, these have the largest total of `transform`, exactly. The
+    samples are labelled as one batch, so that equal samples may be separated; `predict` labels
+    each sample by itself.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
         Samples, as for `predict`.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
-        Least and most samples of a cluster, for all clusters or one for each: whole numbers, or
-        shares of the samples where they are below 1. None is no bound.
+        Smallest and largest number of samples in a cluster, for all clusters or one for each:
+        whole numbers, or shares of the samples if they are below 1. None sets no bound.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def scores_for(estimator, X, method):
 
 
 def columns_made(function, scores, n_clusters, *parameters):
-    """Columns, one for each cluster, that a function makes of scores; lazily for a dask array."""
+    """One column per cluster, computed from scores by a function; lazily for a dask array."""
     if not is_dask(scores):
         return function(scores, n_clusters, *parameters)
     return scores.map_blocks(

@@ -21,8 +21,8 @@ __all__ = [
     "n_left_in",
 ]
 
-# Fits, each to the samples that the clusters of the one before leave in. Some rows at the limit
-# may go to and fro for ever.
+# Largest number of fits, each to the samples left in by the clusters of the fit before. Some rows
+# at the limit may alternate for ever.
 MAX_ROUNDS = 10
 
 
@@ -37,8 +37,8 @@ def check_outliers(estimator, X, sample_weight):
         )
     if tags.input_tags.pairwise:
         raise ValueError(
-            f"outliers={outliers!r} needs distances of samples, which a precomputed matrix does "
-            "not tell for new ones; pass the features, or outliers=None."
+            f"outliers={outliers!r} needs distances to new samples, which a precomputed matrix "
+            "does not give; pass the features, or outliers=None."
         )
     n_left, n_clusters = n_left_in(outliers, X.shape[0], sample_weight), estimator.n_clusters or 1
     if n_left < n_clusters:
@@ -49,14 +49,14 @@ def check_outliers(estimator, X, sample_weight):
 
 
 def n_left_in(outliers, n_samples, sample_weight=None):
-    """Least number of samples that are no outliers, as far as it is known before."""
+    """Smallest number of samples that are not outliers, as far as it is known beforehand."""
     if sample_weight is not None:
         n_samples = int((in_memory(sample_weight) > 0).sum())
     return n_samples if isinstance(outliers, str) else n_samples - int(outliers * n_samples)
 
 
 class Found(NamedTuple):
-    """A rule that tells outliers, the scores of samples, and which of them are outliers."""
+    """A rule that detects outliers, the scores of samples, and which of them are outliers."""
 
     rule: Any
     scores: np.ndarray
@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class OutlierSearch:
-    """Samples in memory, among which outliers are searched by what clusters were found.
+    """Samples in memory, among which outliers are searched for, given clusters.
 
     Attributes
     ----------
@@ -92,11 +92,11 @@ class OutlierSearch:
         return cls(rows_at(X), weight, movable, estimator.outliers)
 
     def first(self, n_clusters):
-        """Outliers if all samples are one cluster."""
+        """Outliers if all samples form one cluster."""
         return self.beside(np.zeros(len(self.weight), dtype=np.int32), n_clusters, sure=1.0)
 
     def beside(self, labels, n_clusters, **options):
-        """Outliers beside the clusters of labels, in which -1 is none."""
+        """Outliers relative to the clusters of labels, in which -1 means no cluster."""
         from separatrix.models.outliers import OutlierRule  # which loads numba
 
         rule, scores = OutlierRule.of(
@@ -106,11 +106,12 @@ class OutlierSearch:
 
 
 def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
-    """Find clusters and the samples that belong to none in turn, until these stay the same.
+    """Find clusters and outliers in turn, until the outliers stay the same.
 
-    At first all samples are taken for one cluster. The clusters of what that leaves in tell how
-    wide the gaps between their samples are, and so which samples are left in next. A method that
-    takes a start goes on from the clusters of all samples, unless outliers have spoiled these.
+    At first all samples count as one cluster. The clusters of the samples that are left in
+    determine how wide gaps between samples usually are, and so which samples are left in next. A
+    method that takes a start begins with the clusters of all samples, unless outliers have
+    distorted these.
 
     Returns
     -------
@@ -135,7 +136,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     seen: set[bytes] = set()
     kept = np.flatnonzero(~found.out)
     fit = fitted(kept)
-    counted = search.weight > 0  # the others change no fit
+    counted = search.weight > 0  # the other samples do not change the fit
     if takes_start(estimator) and not fit.stopped and len(kept) < X.shape[0]:
         fit = _from_all(estimator, fit, X, kept, search.weight, fitted)
     while not fit.stopped and len(seen) < MAX_ROUNDS:
@@ -146,7 +147,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
         following = search.beside(labels, estimator.n_clusters)
         after = following.out[counted].tobytes()
         if after in seen:
-            # the same outliers, or some met before: rows at the limit may go to and fro for ever
+            # the same outliers, or a set seen before: rows at the limit may alternate for ever
             found = following if after == before else found
             break
         found, kept = following, np.flatnonzero(~following.out)
@@ -172,11 +173,11 @@ class Fit(NamedTuple):
 
 
 def _from_all(estimator, fit, X, kept, weight, fitted):
-    """What the clusters of all samples lead to, or a fit to the samples left in if that is better.
+    """A fit that starts from the clusters of all samples, or a fresh one if that is better.
 
-    The clusters of all samples stand unless one of them is made of outliers for the most part:
-    what is left in may have a better objective elsewhere, but nobody asked for other clusters.
-    Those that outliers have spoiled must have the better objective.
+    The clusters of all samples are kept unless one of them consists mostly of outliers: without
+    outliers, other clusters may have a better objective, but users do not expect the clusters to
+    change. If outliers did distort them, the better objective decides.
     """
     free = {name: None for name in ("min_size", "max_size") if hasattr(estimator, name)}
     with _changed(estimator, **free):  # the bounds count the samples left in
@@ -197,7 +198,7 @@ def _from_all(estimator, fit, X, kept, weight, fitted):
 
 
 def goes_on(estimator):
-    """Whether a fit can go on from labels."""
+    """Whether a fit can start from labels."""
     return hasattr(estimator, "init") or estimator._takes_start
 
 
@@ -214,7 +215,7 @@ def model_labels(estimator, X):
 
 @contextmanager
 def _noted():
-    """Keep the warnings of a fit, which another may make void."""
+    """Keep the warnings of a fit, which another fit may replace."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -222,7 +223,7 @@ def _noted():
 
 @contextmanager
 def _started(estimator, labels, kept, weight):
-    """Let an estimator that takes a start go on from labels, or from those that it was given."""
+    """Let an estimator that takes a start begin with labels, or with those that it was given."""
     init = getattr(estimator, "init", None)
     given = None if isinstance(init, str) or init is None else np.asarray(init)[kept]
     start = given if labels is None else labels[kept]
@@ -255,7 +256,7 @@ def _check_start_left(estimator, start, weight):
     lost = np.flatnonzero(Labelling(labels, estimator.n_clusters, weight).empty)
     if len(lost):
         raise ValueError(
-            f"outliers={estimator.outliers!r} takes all samples of label {lost[0]} in init; ask "
+            f"outliers={estimator.outliers!r} leaves no sample of label {lost[0]} in init; ask "
             "for fewer outliers, or pass another init."
         )
 
@@ -270,7 +271,7 @@ def linked_samples(links, n_samples):
 
 
 def complete_absent(estimator, X, present):
-    """Make attributes of all samples of those of the samples that a fit was to."""
+    """Extend attributes of the fitted samples to all samples."""
     absent = np.setdiff1d(np.arange(X.shape[0]), present)
     model = estimator._model
     rules = {"labels_": model.labels, "response_": model.scores}

@@ -1,4 +1,4 @@
-"""A fit that goes on from an earlier one: the labels it starts from and keeps the numbers of."""
+"""A fit that continues an earlier one: it starts from its labels and keeps their numbers."""
 
 from contextlib import contextmanager
 
@@ -17,11 +17,11 @@ def earlier_labels(estimator, X):
 
 
 def check_columns(estimator, X):
-    """Refuse samples of which an earlier fit can tell nothing."""
+    """Refuse samples that an earlier fit cannot predict."""
     n_columns = getattr(estimator, "_n_columns", X.shape[1])  # older files lack it
     if n_columns != X.shape[1]:
         raise ValueError(
-            f"warm_start=True goes on from a fit to {n_columns} columns, but X has {X.shape[1]}; "
+            f"warm_start=True continues a fit of {n_columns} columns, but X has {X.shape[1]}; "
             "pass the same columns, or set warm_start=False."
         )
 

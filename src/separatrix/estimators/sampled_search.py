@@ -42,11 +42,11 @@ def search_fields(estimator, X, sample_weight, links, rng):
 
 
 def search_order(X, kernel, max_samples, sample_weight=None):
-    """Order of the samples in which neither draws nor ties depend on how samples come.
+    """Order of the samples that makes draws and ties independent of the order of the rows.
 
-    They are ordered by where they lie, so that the order of the features does not matter either.
-    Of samples that are too many to be searched, no other copy is made: they are ordered by their
-    values, or stay as they come if they are not in memory.
+    They are ordered by their distances, so that the order of the features does not matter either.
+    Samples that are too many to be searched are not copied: they are ordered by their values, or
+    keep their order if they are not in memory.
     """
     if kernel.is_precomputed:
         return order_of_places(to_numpy(X), pairs=True)
@@ -87,12 +87,13 @@ def drawn_samples(estimator, X, weight, rng):
 
 
 def searched_rows(X, drawn, weight, links, kernel):
-    """Rows that are searched: of equal ones the first, which weighs as much as all of them.
+    """Rows that are searched: the first of several equal samples, with the weight of all of them.
 
-    Links may tell equal samples apart, and a kernel matrix may hold more than its values say.
+    Not if there are links, which may separate equal samples, nor for a kernel matrix, in which
+    samples with equal rows need not be equal.
     """
     rows = rows_at(X, drawn)
-    if is_lazy(X):  # other samples were checked at the door
+    if is_lazy(X):  # other samples were checked by the gate
         assert_all_finite(rows, input_name="X")
     own = weight if weight is None or drawn is None else weight[drawn]
     if kernel.is_precomputed:
@@ -245,7 +246,7 @@ class SearchProblem:
             return replace(Boundaries.one_vs_rest(multipliers.T, offsets), feature_map=feature_map)
         low_rank = self.kernel.low_rank_map(self.rows, max_rank=self.n_components).checked()
         weights = weights_of(np.asarray(low_rank(self.rows), dtype=np.float64))
-        # weights of kernel values at the landmarks spare every sample the way to its features
+        # with weights of kernel values at the landmarks, samples need not be mapped to features
         coef = (low_rank.projection @ weights).T
         feature_map = replace(low_rank, projection=None)
         return replace(Boundaries.one_vs_rest(coef, offsets), feature_map=feature_map)
@@ -280,14 +281,15 @@ class SearchProblem:
     def _scores(self, boundaries):
         """Scores of all samples, computed even if these are a dask array.
 
-        Equal samples of NumPy have equal ones, to the last digit: no offset may part them.
+        Equal samples in memory get equal scores, to the last digit, so that no offset separates
+        them.
         """
         if self._distinct is not None:
             distinct = self.X[self._distinct.first]
             scores = map_rows(boundaries.scores, distinct, width=boundaries.width)
             return scores[self._distinct.place]
         scores = map_rows(boundaries.scores, self.X, width=boundaries.width)
-        if is_lazy(self.X):  # other samples were checked at the door
+        if is_lazy(self.X):  # other samples were checked by the gate
             assert_all_finite(scores, input_name="X times the classifiers' weights")
         return scores
 
@@ -301,5 +303,5 @@ class SearchProblem:
 
     @property
     def keeps_labels(self):
-        """Whether labels are not made anew: links bind, or a pass would double the time."""
+        """Whether labels are kept, not predicted: links bind, or a pass would double the time."""
         return self.is_sampled or self.links is not None

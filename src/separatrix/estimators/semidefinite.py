@@ -150,8 +150,8 @@ class SemidefiniteClustering(BoundaryClustering):
 class KernelProblem:
     """A kernel matrix and the samples of it that are to be split.
 
-    Samples are in an order of their places here, so that neither rounding nor what is drawn for
-    each of them depends on the order in which they came.
+    Here samples are ordered by their places, so that neither rounding nor random draws depend on
+    the order of the rows.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class KernelProblem:
         rows = X[order]
         kernel = kernel.resolved(rows)
         feature_map = None if kernel.is_linear else kernel.at(rows)
-        if feature_map is not None and kernel.is_precomputed:  # columns are still as they came
+        if feature_map is not None and kernel.is_precomputed:  # in the original order
             feature_map = replace(feature_map, landmarks=order)
         features = rows if feature_map is None else feature_map(rows)
         K = centred_kernel(rows) if kernel.is_linear else features
@@ -202,7 +202,7 @@ class KernelProblem:
         return replace(boundaries, feature_map=self.feature_map)
 
     def labels_of(self, boundaries):
-        """Clusters of all samples, as they came."""
+        """Clusters of all samples, in the original order."""
         return self.ordered_labels(boundaries)[np.argsort(self.order)]
 
     def ordered_labels(self, boundaries):

@@ -1,4 +1,4 @@
-"""Whether known labels tell where the other samples belong, for one method and its clusters."""
+"""Whether known labels help to place the other samples, for one method and its clusters."""
 
 import warnings
 
@@ -15,12 +15,12 @@ __all__ = ["numbers_of_known", "teaching_pays"]
 
 
 def teaching_pays(estimator, X, sample_weight, links):
-    """Whether a method that learns known labels tells more of them than its usual clusters do.
+    """Whether a method that learns from known labels predicts others better than without them.
 
-    Labels of half of the known samples are held back, and the method learns the others; then the
-    other way round. What it says of those held back is compared, by the adjusted Rand index, with
-    what it says without any labels. Where links bind other samples, too, where a cluster has
-    fewer than two known labels, and where the usual clusters are fewer, known labels teach anyway.
+    Half of the known labels are held back while the method learns from the rest, and vice versa.
+    Its predictions for those held back are compared, by the adjusted Rand index, with its clusters
+    without any labels. If links bind other samples too, if a cluster has fewer than two known
+    labels, or if the usual clusters are fewer, the method learns without this test.
     """
     known = links.known_labels
     rows = np.flatnonzero(known >= 0)
@@ -43,14 +43,14 @@ def teaching_pays(estimator, X, sample_weight, links):
 
 
 def _halves(X, known, rows):
-    """Known samples in two halves, of each cluster alike, whatever the order of the samples."""
+    """Known samples in two halves, stratified by cluster, whatever the order of the samples."""
     rows = rows[canonical_order(rows_at(X, rows))]
     rows = rows[np.argsort(known[rows], kind="stable")]
     return rows[::2], rows[1::2]
 
 
 def _labels(estimator, X, sample_weight, links):
-    """Labels of a fit that nobody is told of."""
+    """Labels of a fit without warnings or progress."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimator._fit_samples(X, sample_weight, links, None, Progress(), learns=True)

@@ -22,8 +22,8 @@ from separatrix.tables.columns import Column
 
 __all__ = ["ClusterExplanation", "Explanation", "explain"]
 
-MOST_FEATURES, MOST_BOUNDARIES = 8, 6  # that are printed; data frames have all
-MOST_HEAVY = 200  # columns of sparse rows that rules may speak of
+MOST_FEATURES, MOST_BOUNDARIES = 8, 6  # printed; data frames have all
+MOST_HEAVY = 200  # columns of sparse rows that rules may use
 MOST_COMPARED = 1_000  # rows among which a typical one is looked for without scores
 
 
@@ -172,7 +172,7 @@ class Explanation:
 
 
 def _facts(one):
-    """What there is to say of a cluster, by name."""
+    """Facts about a cluster, by name."""
     rules = one.rules
     checked = [
         f"{in_percent(value)} {what}"
@@ -206,15 +206,15 @@ def explain(
     max_samples: int = 2_000,
     random_state: RandomState = None,
 ) -> Explanation:
-    """Tell what decides the cluster of a row, for a fitted clusterer or pipeline.
+    """Explain what decides the cluster of a row, for a fitted clusterer or pipeline.
 
     A linear model is explained by the signed weights of its boundaries. Where scalers or other
     affine steps come before it in a pipeline, the weights are those of the columns that the
     pipeline takes, in their units. Any other model is explained by the share of the labels that
-    change when a column is shuffled [1]_; of two columns that tell the same, neither may matter
-    by itself. For each cluster there are rules, from shallow decision trees: the fewest conditions
-    that tell it nearly as well as more would. Their precision and recall are those on rows which
-    had no part in them.
+    change when a column is shuffled [1]_; if two columns hold the same information, neither may
+    matter by itself. Each cluster also has rules from shallow decision trees: the fewest
+    conditions that describe it nearly as well as more would. Their precision and recall are
+    measured on rows that were not used to find them.
 
     Parameters
     ----------
@@ -225,16 +225,17 @@ def explain(
     feature_names : list of str, default=None
         Names of the columns; None takes those of the data frame or of the fit, or numbers them.
     max_depth : int, default=3
-        Most conditions in a rule.
+        Largest number of conditions in a rule.
     n_rows : int, default=3
-        Number of typical rows, and of rows in doubt, of each cluster.
+        Number of typical rows, and of doubtful rows, of each cluster.
     n_repeats : int, default=5
         Number of times that a column is shuffled.
     max_samples : int, default=2000
-        Rows to find importance and rules from; of more, as many drawn without replacement.
+        Number of rows to find importance and rules from; from more, as many are drawn without
+        replacement.
     random_state : int, RandomState instance or None, default=None
-        Draws rows and shuffles columns. None is the seed 0, so that the same data give the same
-        result each time.
+        Seed for drawing rows and shuffling columns. None means seed 0, so the same data give the
+        same result each time.
 
     Returns
     -------
@@ -278,7 +279,7 @@ def explain(
     labels = _labels(estimator, table.X)
     clusters = np.unique(labels[labels != -1])
     if not len(clusters):
-        raise ValueError(f"{_name(estimator)} puts no row of X into a cluster; pass other rows.")
+        raise ValueError(f"{_name(estimator)} assigns no row of X to a cluster; pass other rows.")
     drawn = np.sort(rng.permutation(len(labels))[:max_samples])
     # 1) what weighs
     boundaries = boundary_weights(estimator, table)
@@ -361,7 +362,7 @@ def _heaviest(table, boundaries):
 
 
 def _closeness(values, labels, rng):
-    """Least where rows are farthest from others of their cluster, in deviations of the inputs."""
+    """Closeness of rows to the others of their cluster, in standard deviations of the inputs."""
     scaled = StandardScaler().fit_transform(values) if values.shape[1] else values
     closeness = np.zeros(len(labels))
     for cluster in np.unique(labels):

@@ -1,4 +1,4 @@
-"""Simple rules for the rows of a cluster, checked on rows that had no part in them."""
+"""Simple rules for the rows of a cluster, tested on rows that were not used to find them."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ WORTH = 0.02  # of F1, which simpler rules may lose
 
 @dataclass(frozen=True)
 class Inputs:
-    """Numbers that rules speak of: a column each, or the ones and zeros of a category."""
+    """Numbers that rules use: a column each, or the indicator of a category."""
 
     names: list[str]
     levels: list[str | None]  # the category, None for numbers
@@ -30,7 +30,7 @@ class Inputs:
 
 
 def inputs_of(columns):
-    """Inputs from columns of a table; dates and texts of many kinds have no part in rules."""
+    """Inputs from columns of a table; rules use neither dates nor texts of many kinds."""
     names: list[str] = []
     levels: list[str | None] = []
     values: list[np.ndarray] = []
@@ -138,10 +138,10 @@ class ClusterRules:
 
 
 def cluster_rules(inputs, labels, clusters, max_depth, rng):
-    """Rules of each cluster, from shallow trees that tell it from the rest.
+    """Rules of each cluster, from shallow trees that separate it from the rest.
 
-    Half of the rows grow the trees, a quarter chooses among them, and the last quarter says how
-    good the rules are. They are checked as they are told, with their rounded limits.
+    Half of the rows grow the trees, a quarter is used to choose among them, and the last quarter
+    to measure how good the rules are. They are tested as they are printed, with rounded limits.
     """
     part = _parts(labels, rng)
     growing, choosing, checking = (
@@ -182,7 +182,7 @@ def _simplest(candidates, cluster, inputs, labels):
 def _grown(inputs, labels, cluster, max_depth, seed):
     """Lists of rules from trees of each depth; of each tree the rules that cover most come first.
 
-    A tree compares in single precision, so it sees the inputs about their means.
+    A tree compares in single precision, so the inputs are centred first.
     """
     inside = labels == cluster
     if not inputs.names or not inside.any() or inside.all():
@@ -222,7 +222,7 @@ def _paths(tree, scaler, values, node, intervals):
 
 
 def _roundest(values, limit):
-    """The number of the fewest digits in the middle of the gap between values around a limit."""
+    """The number with the fewest digits near the middle of the gap around a limit."""
     low = values[values <= limit].max(initial=-np.inf)
     high = values[values > limit].min(initial=np.inf)
     if not np.isfinite(high - low):

@@ -1,4 +1,4 @@
-"""The rows to explain: as the estimator takes them, and as columns that readers know."""
+"""The rows to explain: as the estimator takes them, and as columns for readers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,7 @@ class Table:
 
     @classmethod
     def of(cls, X, estimator, feature_names):
-        """The table that an estimator takes, with the names that are given or that it knows."""
+        """The table that an estimator takes, with given names or its own."""
         X = computed(X)
         fitted = getattr(estimator, "feature_names_in_", None)
         known = fitted if feature_names is None and not hasattr(X, "columns") else feature_names
@@ -46,7 +46,7 @@ class Table:
 
     @cached_property
     def numbers(self):
-        """The columns as a matrix, NaN where missing; None if some are no numbers."""
+        """The columns as a matrix, NaN where missing; None if some are not numbers."""
         if not self.columns:
             return self.X
         if any(column.kind != "numbers" for column in self.columns):

@@ -41,7 +41,7 @@ class BoundaryWeights:
 
     @property
     def name(self) -> str:
-        """The clusters that it tells apart."""
+        """The clusters that it separates."""
         return f"{_named(self.negative)} | {_named(self.positive)}"
 
     @property
@@ -55,7 +55,7 @@ def _named(clusters):
 
 
 def boundary_weights(estimator, table):
-    """Weights of each boundary, none if its value is no linear function of the columns."""
+    """Weights of each boundary; none if its value is not a linear function of the columns."""
     clusterer = last_step(estimator)
     coef = in_memory(getattr(clusterer, "coef_", np.empty((0, 0))))
     if table.numbers is None or not len(coef):
@@ -66,7 +66,7 @@ def boundary_weights(estimator, table):
         if found is None:
             return []
         coef, intercept = found
-    # a machine of another library tells each class from the rest
+    # a machine of another library separates each class from the rest
     sides = in_memory(getattr(clusterer, "boundary_sides_", one_vs_rest_code(max(len(coef), 2))))
     return [
         BoundaryWeights(
@@ -83,8 +83,8 @@ def boundary_weights(estimator, table):
 def _before(steps, coef, intercept, table):
     """Weights and offsets for the columns before some steps, None if the steps are not affine.
 
-    An affine function is known from its values at one point and a step from there along each
-    axis. On the rows themselves it is confirmed.
+    An affine function is determined by its values at one point and one step from there along each
+    axis. The result is checked on the rows themselves.
     """
     if not table.columns or len(table.columns) > MOST_PROBED:
         return None

@@ -8,7 +8,7 @@ from separatrix.labels.transport import potentials_of, shortest_ways
 
 __all__ = ["bounded_labels"]
 
-# Samples that the first prices are found on, and by how many times the next ones are more.
+# Number of samples from which the first prices are found, and the factor by which it then grows.
 FIRST_SAMPLES, GROWTH = 1_000, 8
 # Samples between clusters that may move at first; where that is not enough, twice as many do.
 FIRST_MOVABLE = 10_000
@@ -22,11 +22,12 @@ def bounded_labels(scores, least, most):
 
     This is a flow of samples to clusters, and from these to a hub. At the optimum clusters have
     prices b such that each sample is where :math:`f_{ic} + b_c` is largest; a cluster of positive
-    price has its least size, one of negative price its most. By the prices of some samples, drawn
-    at random, few of eight times as many are in the wrong cluster. They move along the shortest
-    ways from clusters that are too large to those that are too small, and so on to all samples.
-    Only samples between clusters move, but the ways see what any other would lose: where these
-    would have to move, there is another round. So the labels are optimal.
+    price has its least size, one of negative price its most. Prices are first found for some
+    samples, drawn at random. With these prices, few of eight times as many samples are in the
+    wrong cluster; they move along the shortest paths from clusters that are too large to those
+    that are too small, and so on to all samples. Only samples between clusters may move, but paths
+    take account of what any other would lose: if others have to move, there is another round. So
+    the labels are optimal.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def _transported(scores, least, most, prices, n_movable):
     fixed[movable] = False
     ceilings = _least_losses(scores, labels, fixed)
     sizes = np.bincount(labels, minlength=len(prices)).astype(np.float64)
-    # complementary slackness: prices tell which bound is kept
+    # complementary slackness: the sign of a price shows which bound is met
     kept = np.where(prices > 0, least, np.where(prices < 0, most, np.clip(sizes, least, most)))
     moved = labels[movable]
     settled, prices = _moved(
@@ -136,7 +137,7 @@ def _least_losses(
     labels,  # IN
     chosen,  # IN
 ):
-    """The least that the score of a chosen sample of one cluster falls by in another."""
+    """Smallest loss of score when a chosen sample moves from one cluster to another."""
     n_samples, n_clusters = scores.shape
     losses = np.full((n_clusters, n_clusters), np.inf)
     for i in range(n_samples):
@@ -158,11 +159,11 @@ def _moved(
     most,  # IN
     ceilings,  # IN
 ):
-    """Move samples until each cluster has what it keeps, by successive shortest ways.
+    """Move samples until each cluster is within its bounds, by successive shortest paths.
 
-    What a cluster keeps within its bounds goes on to the hub, which takes all; what it has beyond
-    that is its excess. Samples that lose the same move together. Tell whether all is settled, or a
-    way led over a sample that is not to move; and the prices.
+    The samples that a cluster keeps within its bounds flow on to the hub, which takes all; the
+    rest is its excess. Samples with the same loss move together. Returns whether all is settled,
+    or a path used a sample that may not move; and the prices.
     """
     n_clusters = len(sizes)
     hub, total = n_clusters, sizes.sum()
@@ -181,7 +182,7 @@ def _moved(
         if excess[source] < 0.5:  # all are whole numbers
             settled = True
             break
-        # 1) the shortest way from a node of excess to one that lacks
+        # 1) the shortest path from a node with an excess to one with a lack
         ways[:hub, :hub] = cost
         for c in range(n_clusters):
             ways[c, hub] = 0.0 if kept[c] < most[c] else np.inf
@@ -232,7 +233,7 @@ def _refresh(
     cost,  # INOUT
     mover,  # INOUT
 ):
-    """Stale costs of going from one cluster to another, and the samples that would; -1: none."""
+    """Update outdated costs of moves between clusters, and the samples to move; -1: none."""
     n_samples, n_clusters = scores.shape
     for c in range(n_clusters):
         others = np.flatnonzero(stale[c])
@@ -285,7 +286,7 @@ def _move_tied(
     cost,  # INOUT
     mover,  # INOUT
 ):
-    """Move so many of the samples in a cluster that lose the least in another."""
+    """Move this many of the samples in a cluster that lose least in another."""
     left = amount
     for i in range(len(labels)):
         if left < 0.5:

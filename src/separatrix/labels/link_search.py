@@ -10,8 +10,8 @@ def search(scores, priority, starts, indptr, indices, groups, limits, any_will_d
     """Branch and bound for labels of the largest summed score without conflicts, by groups.
 
     The next node is the one with the fewest labels left (DSATUR), then of the highest priority,
-    which grows with each dead end. The bound gives each node the best label left. If any labels
-    will do, the first ones end the search, and of the unused labels only the first is tried.
+    which grows with each dead end. The bound gives each node the best label left. If any valid
+    labels are enough, the first ones end the search, and only the first unused label is tried.
 
     Writes `priority` and `labels`. Returns for each group whether there are labels, and whether
     the search was complete.

@@ -24,7 +24,7 @@ from separatrix._sklearn import check_sample_weight, is_lazy, to_numpy
 from separatrix.labels.sizes import ROUNDING, balanced_offsets
 from separatrix.result import Labelling, renumbered
 
-# Samples of a contradiction or of a refused group that an error names.
+# Number of samples of a contradiction or a refused group that an error names.
 MAX_NAMED = 20
 # Elementary steps of a search for a group: for any labels, and for the best ones.
 COLORING_BUDGET = 1_000_000_000
@@ -85,7 +85,7 @@ class Links:
         """
         given = _given(n_samples, n_clusters, must_link, cannot_link, known_labels)
         pairs, apart = _pairs_of(np.concatenate([keys for _, keys in given]), n_samples)
-        # node i is sample i, node n_samples + i what it is apart from if there are two clusters
+        # node i is sample i; with two clusters, node n_samples + i is the cluster it is not in
         binds = ~apart | (n_clusters == 2)
         (one, other), flipped = pairs[binds].T, apart[binds]
         rows = np.append(one, one + n_samples)
@@ -123,7 +123,7 @@ class Links:
 
     @cached_property
     def known_labels(self):
-        """Labels of samples as far as known labels and links tell them; -1 for the others."""
+        """Labels of samples that follow from known labels and links; -1 for the others."""
         own = self.known[self.component]
         if self.n_clusters == 2:
             own = np.where((self.sign < 0) & (own >= 0), 1 - own, own)
@@ -136,7 +136,7 @@ class Links:
 
     @cached_property
     def groups(self):
-        """Number of the group that each sample has one label with, -1 where nothing binds it."""
+        """Number of the group that shares each sample's label; -1 for samples without links."""
         bound = (np.bincount(self.component) > 1) | (self.known >= 0)
         bound[self.conflicts.ravel()] = True
         return np.where(bound[self.component], 2 * self.component + (self.sign < 0), -1)
@@ -144,8 +144,8 @@ class Links:
     def known_shares(self, sample_weight=None):
         """Shares of the clusters among the known labels; even ones unless all clusters are known.
 
-        Few labels tell little of the shares, so these keep to even ones as far as chance explains
-        that they differ: by the factor of James and Stein, for twice the variance.
+        Few labels say little about the shares, so these are shrunk towards even shares as far as
+        chance explains the difference, by the factor of James and Stein for twice the variance.
         """
         labels, k = self.known_labels, self.n_clusters
         even = np.full(k, 1 / k)
@@ -182,7 +182,7 @@ class Links:
         }
 
     def nearest(self, labels):
-        """The labels that differ least from some, by their clusters, and keep all links."""
+        """The labels that keep all links and differ least from given ones."""
         found = linked_labels(np.eye(self.n_clusters)[labels], self).labels
         return renumbered(found, self.order(Labelling(found, self.n_clusters)))
 
@@ -194,7 +194,7 @@ class Links:
         return linear_sum_assignment(totals, maximize=True)[1]
 
     def order(self, labelling):
-        """Clusters by number: of known labels these, and of the others the largest first."""
+        """Clusters by number: those of known labels, then the others, the largest first."""
         labels, known = to_numpy(labelling.labels), self.known_labels
         order = np.full(self.n_clusters, -1)
         numbers, rows = np.unique(known, return_index=True)
@@ -647,7 +647,7 @@ def _numbered_labels(scores, links, weight, least, most):
 
     k = links.n_clusters
     mass = np.bincount(links.component, weight)
-    share = np.where(mass[links.component] > 0, weight, 1.0)  # what has no weight has a score
+    share = np.where(mass[links.component] > 0, weight, 1.0)  # all samples have scores
     totals = links.totals(share[:, None] * scores)
     if k == 2:
         return _two_clusters(links, totals, weight, least, most)
@@ -659,11 +659,11 @@ def _numbered_labels(scores, links, weight, least, most):
     if k > 1:
         offsets = balanced_offsets(mean, mass, min_size=least, max_size=most).offsets
     if len(nodes):
-        # 1) what is in conflict; the coloring stays where the search finds nothing
+        # 1) components in conflict; the coloring is kept if the search finds nothing
         shifted = mass[nodes, None] * (mean + offsets)[nodes]
         labels[nodes] = _without_conflicts(shifted, links.known[nodes], graph, labels[nodes])
     if len(settled):
-        # 2) the rest of the sizes for what is free
+        # 2) free components fill the rest of the sizes
         taken = np.bincount(labels[settled], mass[settled], k)
         low, high = (np.maximum(s - taken, 0) for s in (least, most))
         if len(free):
@@ -681,7 +681,7 @@ def _without_conflicts(scores, known, graph, coloring):
     """
     from separatrix.labels.link_search import search
 
-    # another label than the known one costs more than all scores together
+    # a label other than the known one costs more than all scores together
     cost = 2 * np.abs(scores).sum() + 1.0
     scores = scores - cost * (
         (known[:, None] >= 0) & (known[:, None] != np.arange(scores.shape[1]))
@@ -712,7 +712,7 @@ def _two_clusters(links, totals, weight, least, most):
 
 
 def links_of(X, n_clusters, must_link, cannot_link, known_labels):
-    """Links between the samples that users gave; None if they bind nothing."""
+    """Links between samples as users give them; None if there are none."""
     if is_lazy(X):
         raise TypeError(
             "must_link, cannot_link and known_labels need samples in memory, got a dask "

@@ -23,10 +23,10 @@ def align_labels(reference: ArrayLike, labels: ArrayLike) -> Array:
     Parameters
     ----------
     reference : array-like of int of shape (n_samples,)
-        Numbers of clusters to keep to, from 0; -1 for samples of no cluster. For a model that was
-        fitted again on other samples, what the earlier model predicts for these.
+        Numbers of clusters to keep, from 0; -1 for samples of no cluster. For a model that was
+        fitted again to other samples, the predictions of the earlier model for these.
     labels : array-like of shape (n_samples,)
-        Clusters of the same samples, by any names; -1 for samples of no cluster.
+        Clusters of the same samples, under any names; -1 for samples of no cluster.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def align_labels(reference: ArrayLike, labels: ArrayLike) -> Array:
         )
     aligned = np.full(len(labels), NO_CLUSTER)
     clustered = labels != NO_CLUSTER
-    # by first appearance, so that the names of the clusters decide nothing
+    # by first appearance, so that the names of the clusters do not matter
     codes = numbered(labels[clustered])
     if len(codes):
         aligned[clustered] = _numbers(reference[clustered], codes, int(reference.max()) + 1)[codes]

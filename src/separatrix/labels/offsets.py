@@ -11,7 +11,7 @@ from separatrix.result import Labelling
 # Samples that are transported at a time, and how often where there are more.
 FLOW_SAMPLES = 20_000
 FLOW_ROUNDS = 5
-# Of more samples, so many are drawn for the first offsets: some more than the last part of them.
+# From more samples, this many are drawn for the first offsets.
 DRAWN = 70_000
 # Most rounds over all clusters that improve them. For few samples, as many as have so many updates
 # in all, between the least and the most; for more samples, the least.
@@ -21,7 +21,7 @@ FEW_SWEEPS = 5
 
 
 def first_offsets(scores, weight, least, most):
-    """Offsets of an optimal transport; of many samples, only of some that speak for all.
+    """Offsets of an optimal transport; from many samples, only some are transported.
 
     These are first some drawn at random, and then those that the offsets found leave undecided.
     A sample of weight two is transported as two samples would be, and may end in two clusters.
@@ -75,7 +75,7 @@ def _feasible(least, most, total, slack):
 
 
 def swept_offsets(scores, weight, least, most, offsets):
-    """Offsets improved one at a time, as long as that moves any; the best that were met.
+    """Offsets improved one at a time until none changes; the best ones found.
 
     Scores, and weights where there are any, may be in any array namespace.
     """
@@ -119,9 +119,10 @@ def best_of_others(shifted, cluster):
 
 
 def _nearest_offset(needed, weight, least, most):
-    """Offset nearest to zero that brings the weight of samples that need less into bounds.
+    """Offset nearest to zero that brings the weight of the samples it captures into bounds.
 
-    If none does, the one whose weight is nearest to them, but never none or all of the samples.
+    If none does, the offset whose weight is nearest to the bounds, but never with none or all of
+    the samples.
     """
     xp, _ = namespace_of(needed)
     ordered = OrderedScores.of(needed, weight)

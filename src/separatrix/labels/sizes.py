@@ -47,7 +47,7 @@ class Sizes:
         if not (isinstance(shares, str) and shares == "free"):
             if bounded:
                 raise ValueError(
-                    f"min_size={min_size} and max_size={max_size} go with shares='free' only, got "
+                    f"min_size={min_size} and max_size={max_size} need shares='free', got "
                     f"shares={shares!r}; pass one or the other."
                 )
             if isinstance(shares, str):
@@ -182,9 +182,10 @@ def _summed(counts):
 
 # A band is met up to this rounding of sums of weights.
 ROUNDING = 1e-12
-# Scores without a gap over so many times what rounding makes of equal ones are of many samples.
+# A gap between scores of different samples exceeds the rounding of equal ones by this factor,
+# unless there are very many samples.
 DENSE = 100
-# Of the largest score: far more than rounding parts equal samples by, and next to nothing.
+# Share of the largest score: far more than rounding differences of equal samples, and still tiny.
 NUDGE = 1e-10
 
 
@@ -218,7 +219,7 @@ class OrderedScores:
 
     @classmethod
     def of(cls, scores, sample_weight):
-        """Sort; samples without weight are left out, as they have no say in where a cut lies."""
+        """Sort; samples without weight are left out, as they do not affect where a cut lies."""
         xp, device = namespace_of(scores)
         wide = widest_float(scores)
         if sample_weight is None:
@@ -271,8 +272,8 @@ def balanced_threshold(scores, sample_weight=None, *, loss, balance):
     of neighbouring scores. Prefix sums give the loss of all of them in O(n log n), where the
     paper spends O(n) on each.
 
-    Equal scores are never parted, since equal samples belong together. So it may be that no cut
-    meets the balance; then one of those nearest to it is taken, and `within` is False.
+    Equal scores are never separated, since equal samples belong together. So possibly no cut meets
+    the balance; then one of those nearest to it is taken, and `within` is False.
 
     Parameters
     ----------
@@ -362,7 +363,7 @@ def lower_bound_cut(projections, sample_weight, spread):
     bound : float
         Lower bound of kappa squared at the cut.
     """
-    if sample_weight is not None:  # samples without weight have no say in where the cut lies
+    if sample_weight is not None:  # samples without weight do not affect where the cut lies
         projections, sample_weight = (
             projections[sample_weight > 0],
             sample_weight[sample_weight > 0],
@@ -379,7 +380,7 @@ def lower_bound_cut(projections, sample_weight, spread):
         total = float(weights.sum())
         sums = np.cumsum(weights * values, dtype=np.float64)
     above = total - below
-    # only between distinct values can a threshold tell the sides apart, and samples of next to no
+    # a threshold can separate the sides only between distinct values, and samples of next to no
     # weight at either end make no cluster
     tiny = 1e-12 * total
     allowed = (values[1:] > values[:-1]) & (below > tiny) & (above > tiny)
@@ -464,7 +465,7 @@ def balanced_offsets(scores, sample_weight=None, *, min_size, max_size):
 def without_ties(scores, offsets):
     """Offsets, moved by next to nothing if samples lie between clusters.
 
-    A transport splits samples, where rounding would send equal ones different ways.
+    A transport may split samples, and then rounding would send equal ones to different clusters.
     """
     xp, _ = namespace_of(scores)
     n_clusters, nudge = len(offsets), NUDGE * float(xp.max(xp.abs(scores)))

@@ -114,7 +114,7 @@ def shortest_ways(
 ):
     """Distances by the method of Bellman and Ford, and the node before each on its path.
 
-    Rounding must not make a shorter way of a detour there and back.
+    Rounding must not make a round trip look like a shorter path.
     """
     n_nodes = len(cost)
     largest = 0.0
@@ -146,7 +146,7 @@ def potentials_of(
 ):
     """Offsets b with b_d - b_c <= cost_cd, zero as a bound where a cluster can take or give."""
     n_clusters = len(cost)
-    hub = n_clusters  # what clusters with room give to and take from at no cost
+    hub = n_clusters  # clusters with room can give and take at no cost
     arcs = np.full((hub + 1, hub + 1), np.inf)
     arcs[:hub, :hub] = cost
     for c in range(n_clusters):
@@ -173,6 +173,6 @@ def potentials_of(
     return offsets / max(n_averaged, 1)
 
 
-# Scores that are transported before it is worth the time to compile what does it.
+# Up to this many scores, compilation takes longer than the transport itself.
 INTERPRETED = 50_000
 transported = Gradual(_transported, INTERPRETED)

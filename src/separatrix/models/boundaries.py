@@ -11,7 +11,7 @@ from separatrix._sklearn import is_dask, like, namespace_of
 from separatrix.data.rows import beside, map_rows, rows_made
 from separatrix.result import decoded
 
-# Of more clusters a tournament finds the one that wins all of its duels.
+# For more clusters than this, a tournament finds the one that wins all of its duels.
 FEW_CLUSTERS = 20
 
 
@@ -35,7 +35,7 @@ def one_vs_rest_code(n_clusters):
 class Split:
     """A cluster `leaf`, whose samples in the second of two clusters became the cluster `new`.
 
-    `members` are the samples that were split, `model` tells the two clusters apart.
+    `members` are the samples that were split, `model` separates the two clusters.
     """
 
     leaf: int
@@ -98,7 +98,7 @@ class Boundaries:
         """
         code = np.zeros((len(splits), n_clusters), np.int8)
         for row, split in enumerate(splits):
-            # whatever tells the leaf from the others tells its new half from them too
+            # boundaries between the leaf and the others also hold for its new half
             code[:, split.new] = code[:, split.leaf]
             code[row, [split.leaf, split.new]] = -1, 1
         coef = np.array([split.model.coef[0] for split in splits]).reshape(-1, n_features)
@@ -121,12 +121,12 @@ class Boundaries:
 
     @property
     def n_clusters(self):
-        """Number of clusters told apart."""
+        """Number of clusters."""
         return self.code.shape[1]
 
     @property
     def width(self):
-        """Numbers that the scores of a sample take on the way."""
+        """Number of intermediate values for the scores of a sample."""
         return self.code.shape[0] + (0 if self.feature_map is None else self.feature_map.rank)
 
     @property
@@ -136,7 +136,7 @@ class Boundaries:
 
     @property
     def pairwise(self):
-        """Boundaries between all pairs of clusters that say the same as those around each."""
+        """Boundaries between all pairs of clusters, equivalent to those around each."""
         if not self.is_one_vs_rest:
             return self
         code = pairwise_code(self.n_clusters)
@@ -167,7 +167,7 @@ class Boundaries:
     def _smallest_margins(self, margins):
         """Scores of clusters from the values of boundaries."""
         xp, device = namespace_of(margins)
-        # a sample on a boundary counts to its negative side, as for two clusters
+        # a sample on a boundary belongs to its negative side, as for two clusters
         tiny = float(xp.finfo(margins.dtype).smallest_normal)
         margins = xp.where(margins == 0, -tiny, margins)
         scores = []
@@ -189,7 +189,7 @@ class Boundaries:
         """
         if self.n_clusters == 2:
             features = X if self.feature_map is None else self.feature_map(X)
-            # s > -b says the same as s + b > 0, to the last bit, without another array
+            # s > -b is the same as s + b > 0, to the last bit, without another array
             labels = features @ like(self.coef[0], features) > -float(self.intercept[0])
         elif self._is_tournament and isinstance(X, np.ndarray):
             labels = self._winners(X)
@@ -211,8 +211,8 @@ class Boundaries:
     def _winners(self, X):
         """Clusters of the rows of `X` that win all of their duels, by a tournament of each row.
 
-        Whoever wins all of them wins the tournament, so that few duels find it. Where there is
-        none, the scores tell.
+        A cluster that wins all duels wins the tournament, so few duels are needed to find it. If
+        there is none, the scores decide.
         """
         from separatrix.models.tournaments import winners_of_tournaments  # which loads numba
 

@@ -1,4 +1,4 @@
-"""How sure scores are: as sure as labels are predicted that were held back."""
+"""How certain scores are, judged by how well they predict held-back labels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +15,18 @@ from separatrix.result import decoded
 
 __all__ = ["Calibration"]
 
-# Samples that the temperature is found on: so many, or fewer of so many numbers.
+# Largest number of samples, and of values, from which the temperature is found.
 MAX_SAMPLES, MAX_NUMBERS = 4_000, 2**24
-# Scores that are farther behind than this, in median leads, are as good as lost.
+# Scores farther behind than this, in median leads, count as lost.
 FARTHEST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    r"""Temperature of a model's scores, found when it is first asked for.
+    r"""Temperature of a model's scores, found when it is first needed.
 
     A boundary learned from the clusters of one half of some samples predicts those of the other
-    half, and so in turn. The temperature is that at which these predictions :math:`y'` are
+    half, and vice versa. The temperature is that at which these predictions :math:`y'` are
     likeliest:
 
     .. math:: \max_T \sum_i \log \frac{\exp(f_{i y'_i} / T)}{\sum_c \exp(f_{ic} / T)}
@@ -79,7 +79,7 @@ class Calibration:
         halves = np.arange(0, len(weight), 2), np.arange(1, len(weight), 2)
         labels = to_numpy(decoded(self.model.scores(X)))
         places = dense(X).astype(np.float64)
-        if not np.ptp(places, axis=0).any():  # links part samples that are all equal
+        if not np.ptp(places, axis=0).any():  # links separate samples that are all equal
             return 1.0
         learn = one_thread(held_back_scores)
         held_back = learn(Frame.of(places)(places), labels, n_clusters, halves)

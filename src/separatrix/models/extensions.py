@@ -25,7 +25,7 @@ N_VOTERS = 5
 RIDGE = 0.05
 # Of the median squared distance: the width of the kernel.
 WIDTH = 0.5
-# Weight of the norm of kernel scores, and the samples that these are made of.
+# Weight of the norm of kernel scores, and the number of samples that they use.
 PENALTY = 0.1
 N_LANDMARKS = 500
 # Scores of clusters without a sample.
@@ -175,7 +175,7 @@ RULES: dict[str, Any] = {
 class Extension:
     """Clusters of any sample, by the rule that predicts held-back labels best.
 
-    The samples that it was made of keep their labels, whatever the rule says of them.
+    The samples that it was made from keep their labels, whatever the rule predicts.
 
     Attributes
     ----------
@@ -238,9 +238,9 @@ class Extension:
 
 
 def put_first(values, rows, columns):  # INOUT, IN, IN
-    """Let the largest value of each of some rows, where it is elsewhere, change places.
+    """Swap the largest value of some rows into a given column.
 
-    It becomes larger by the last digit, lest other columns have the same.
+    It is increased by one in the last digit, so that no other column has the same value.
     """
     best = values[rows].argmax(axis=1)
     moved = best != columns
@@ -251,7 +251,7 @@ def put_first(values, rows, columns):  # INOUT, IN, IN
 
 
 def held_back_scores(rows, labels, n_clusters, halves):
-    """Scores that each rule learns for a half from the other one."""
+    """Scores of each half by each rule, learned from the other half."""
     held_back = {}
     for name, rule in RULES.items():
         scores = np.zeros((len(rows), n_clusters))

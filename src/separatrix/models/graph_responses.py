@@ -13,7 +13,7 @@ from separatrix.result import Labelling, Status, decoded
 from separatrix.similarity.graphs import ContractedGraph
 from separatrix.similarity.quadratic_forms import Form, LowSpectrum, form_of
 
-# Least distance of an eigenvalue from the diagonal that new samples go by, as a share of the most.
+# Smallest usable distance of an eigenvalue from the diagonal, as a share of the largest.
 LEAST_GAP = 0.05
 
 
@@ -108,7 +108,7 @@ class GraphProblem:
 
     @property
     def varies(self):
-        """Whether any similarity ties the samples to each other, or several to copies alone."""
+        """Whether any similarity connects different samples, or several samples to copies only."""
         W, roots = self.form.W, self.form.roots
         if W.shape[0] < 2 or self.form.name == "precomputed":
             return W.shape[0] > 1
@@ -121,7 +121,7 @@ class GraphProblem:
 
 
 def linked(graph, links, sample_weight=None):
-    """The graph in which linked samples are one node, and what links say of the nodes."""
+    """The graph in which linked samples are one node, and the constraints on its nodes."""
     if links is None:
         return graph, None
     graph = ContractedGraph.of(graph, links.groups, sample_weight)
@@ -130,7 +130,7 @@ def linked(graph, links, sample_weight=None):
 
 @dataclass(frozen=True, eq=False)
 class LinkedNodes:
-    """What links and known labels say of the nodes of a graph, after it was contracted.
+    """Constraints by links and known labels on the nodes of a contracted graph.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class LinkedNodes:
 
     @classmethod
     def of(cls, links, graph, sample_weight):
-        """What links of samples say of the nodes of their graph."""
+        """Constraints on the nodes of a graph, from the links of its samples."""
         nodes = links.restricted(graph.first)
         pulls = np.ones(len(graph.counts))
         if nodes.teaches:
@@ -158,7 +158,7 @@ class LinkedNodes:
 
     @cached_property
     def shares(self):
-        """Shares of the clusters as far as known labels tell them, times the number of these."""
+        """Shares of the clusters, as known labels show them, times the number of clusters."""
         return self.links.n_clusters * self.of_samples.known_shares(self.sample_weight)
 
     @cached_property
@@ -206,7 +206,7 @@ class LinkedNodes:
 def extended(graph, X, responses, to_new):
     """Responses of samples: their node's if they are known, else by `to_new` of similarities.
 
-    Samples that are similar to none take the response of the nearest.
+    Samples that are not similar to any take the response of the nearest.
     """
     known = graph.match(X)
     scores = responses[known]  # rows of new samples are overwritten
@@ -261,7 +261,7 @@ class Signed:
         return replace(self, h=turned, **self._turned())
 
     def _turned(self):
-        """What else changes its sign with the responses."""
+        """Other attributes that change their sign with the responses."""
         return {}
 
 
@@ -319,7 +319,7 @@ class Rotated:
         """Responses of new samples, by the eigenvectors' own equation.
 
         It divides by the distance of an eigenvalue from the diagonal. Where that is small, the
-        eigenvector says nothing of new samples, and must not be blown up.
+        eigenvector says nothing about new samples and must not be amplified.
         """
         rows, diagonal = self.low.form.to_new(similarities)
         gaps = self.low.values - diagonal[:, None]
@@ -432,11 +432,11 @@ class Spread:
         return self._squeezed(self.form.to_samples(self.columns))
 
     def to_new(self, similarities):
-        """Responses of new samples that the known ones, held fixed, make optimal."""
+        """Optimal responses of new samples while the known responses are held fixed."""
         rows, diagonal = self.form.to_new(similarities)
         pull = -self.reg * np.asarray(rows @ self.columns)
         scale = self.reg * diagonal[:, None] - self.eta
-        # a sample that is similar to none has no response
+        # a sample that is not similar to any has no response
         return self._squeezed(np.divide(pull, scale, out=np.zeros_like(pull), where=scale != 0))
 
     def _squeezed(self, columns):
@@ -489,7 +489,7 @@ class Posterior:
         return extended(self.graph, X, self.probabilities, self.to_new)
 
     def scores(self, X):
-        """Scores of samples that the most probable clusters have the largest of."""
+        """Scores of samples, the largest for the most probable cluster."""
         return scores_of(self.predict_proba(X))
 
     def labels(self, X):

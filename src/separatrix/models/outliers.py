@@ -1,4 +1,4 @@
-"""Samples that belong to no cluster: those far from all that do, as clusters measure distance."""
+"""Samples of no cluster: those far from all others, relative to distances within clusters."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,23 +14,23 @@ from separatrix.similarity.neighbors import ExactSearch, pair_distances, row_blo
 
 __all__ = ["OutlierRule", "intrinsic_dimension", "limit_of_share", "limit_of_tail"]
 
-# Neighbours that tell how far a sample lies from others: fewer for small data, namely a quarter of
-# an even share of a cluster. So clumps of up to ten samples may be outliers.
+# Number of neighbours that define how far a sample is from others; for small data, a quarter of an
+# even share of a cluster if that is less. So clumps of up to ten samples may be outliers.
 MOST_NEIGHBORS, SHARE_OF_CLUSTER = 10, 4
-# Samples among which neighbours are searched; of more, so many distinct ones stand for all.
+# Samples among which neighbours are searched; from more, this many distinct ones are drawn.
 MOST_COMPARED = 20_000
 # Share of a Gaussian cluster that lies beyond the limit of "auto", up to chance. Where many
 # samples do, more than so many standard deviations by chance, this share of them may.
 TAIL, MOST_WRONG, DEVIATIONS = 0.005, 0.2, 4
-# Share of the samples that are surely of clusters, as outliers are fewer than half.
+# Share of the samples that certainly belong to clusters, as outliers are fewer than half.
 SURE = 0.5
-# What ties of the distance to the last neighbour go by: the mean distance to all of them.
+# Ties of the distance to the last neighbour are broken by the mean distance to all of them.
 TIE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class OutlierRule:
-    r"""How far samples lie from those of clusters, and from where on they belong to none.
+    r"""How far samples are from those of clusters, and the limit beyond which they belong to none.
 
     The score of a sample :math:`x` is the radius :math:`r(x)` within which the k nearest other
     samples of clusters lie, over the scale of the cluster that the nearest of them is in: the
@@ -38,8 +38,8 @@ class OutlierRule:
 
     .. math:: s(x) = r(x) \Big/ \operatorname{median}_{y_i = y(x)} r(x_i)
 
-    It is a function of the sample alone, the same for one of the fit and for a new one: a sample
-    that equals one of the fit is that one, and is no neighbour of itself.
+    It is a function of the sample alone, the same for a sample of the fit and a new one: a sample
+    that equals one of the fit is treated as that one, and is not its own neighbour.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class OutlierRule:
         reached = counts.cumsum(axis=1) >= self.n_neighbors - 1e-9
         last = np.where(reached.any(axis=1), reached.argmax(axis=1), n_found - 1)
         radii = found[np.arange(n_rows), last] + TIE * found.mean(axis=1)
-        # 3) the nearest others, for what they tell of the dimension
+        # 3) the nearest others, to estimate the dimension
         others = np.where(is_known[:, None], np.roll(found, -1, axis=1), found)
         return radii, neighbors[:, 0], others[:, : self.n_neighbors]
 
@@ -220,15 +220,15 @@ def limit_of_tail(scores, weight, dimension, n_neighbors, n_distinct, *, sure=SU
 
     The radius of k neighbours estimates the density :math:`p` of samples in :math:`m` dimensions,
     :math:`\log r = -\frac1m \log p + const`, and :math:`-2 \log p` has the distribution
-    :math:`\chi^2_m` in a Gaussian cluster. So the quartiles of its scores tell where any quantile
-    is. Samples that are spread evenly have the least spread: that of the error
-    :math:`1 / (m \sqrt k)` of the estimate.
+    :math:`\chi^2_m` in a Gaussian cluster. So the quartiles of its scores determine any quantile.
+    Evenly distributed samples have the smallest spread, that of the error :math:`1 / (m \sqrt k)`
+    of the estimate.
 
-    Many outliers would raise the quartiles, and so hide themselves. Therefore the quartiles are at
+    Many outliers would raise the quartiles and so hide themselves. Therefore the quartiles are
     first those of the lower half of the scores, which gives too low a limit, then those of all
-    scores below that limit, and so on, until none is added. The limit leaves beyond it half a per
-    cent of a Gaussian, or a fifth of the share of the samples that are beyond it, less what chance
-    explains, if that is more: beside many outliers a few mistakes weigh little.
+    scores below that limit, and so on, until none is added. Half a per cent of a Gaussian lies
+    beyond the limit, or a fifth of the share of the samples that do, minus what chance explains,
+    if that is more: among many outliers a few mistakes matter little.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def limit_of_tail(scores, weight, dimension, n_neighbors, n_distinct, *, sure=SU
     inside = sure * total
     while True:
         first, third = logs[np.searchsorted(weighs, np.array([0.25, 0.75]) * inside * (1 - 1e-12))]
-        if np.isinf(third):  # of clusters of equal samples, which tell no distance
+        if np.isinf(third):  # of clusters of equal samples, which have no typical distance
             return np.inf
         beyond = 1 - inside / total
         tail = max(TAIL, MOST_WRONG * (beyond - DEVIATIONS * np.sqrt(beyond / n_distinct)))

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def in_memory(array):
-    """A NumPy array of what may be lazy or live elsewhere."""
+    """A NumPy array of values that may be lazy or in another library."""
     return np.asarray(to_numpy(array.compute() if is_dask(array) else array))
 
 
@@ -73,7 +73,8 @@ def score_columns(scores):
 def cluster_columns(scores, n_clusters):
     """The same in any array namespace, and one column of zeros for one cluster.
 
-    Two clusters of which one was never split off differ by infinity, here by one.
+    If one of two clusters was never split off, their scores differ by infinity; here the
+    difference is one.
     """
     if scores.ndim == 2:
         return scores
@@ -94,14 +95,14 @@ def score_features(scores, n_clusters):
 def probabilities_of(scores, n_clusters, temperature=1.0):
     """Softmax of scores over a temperature; the largest is that of `decoded`, even in ties.
 
-    What differs in the last digits alone may be equal after the division.
+    Scores that differ only in the last digits may be equal after the division.
     """
     xp, device = namespace_of(scores)
     columns = cluster_columns(scores, n_clusters)
     behind = columns - xp.max(columns, axis=1, keepdims=True)
     # which may be nothing in the precision of the scores
     temperature = max(float(temperature), float(xp.finfo(columns.dtype).smallest_normal))
-    with np.errstate(over="ignore"):  # whoever is infinitely far behind has no chance
+    with np.errstate(over="ignore"):  # clusters infinitely far behind have probability zero
         odds = xp.exp(behind / temperature)
     clusters = xp.arange(n_clusters, dtype=xp.int32, device=device)
     won = decoded(scores)[:, None] == clusters[None, :]
@@ -148,7 +149,7 @@ def margins_of(scores, labels):
     strange = np.setdiff1d(labels, np.arange(n_clusters))
     if strange.size:
         raise ValueError(
-            f"labels has {strange[0]}, but the scores are of clusters 0 to {n_clusters - 1}; "
+            f"labels has {strange[0]}, but the scores are for clusters 0 to {n_clusters - 1}; "
             "leave out samples that belong to none of these."
         )
     return leads(scores)[np.arange(n_samples), labels.astype(np.intp)]

@@ -33,8 +33,8 @@ from separatrix.similarity.kernels import Kernel, distance_gamma, with_short_ind
 LINEAR = Kernel()
 # Rows whose graph of similarities is cut.
 SPECTRAL_ROWS = 2_000
-# Rows of known labels that a machine learns from, how much it may trust them, and the parts of
-# them by which that is chosen.
+# Number of rows with known labels that a machine learns from, values of C for it, and the folds of
+# the cross-validation that chooses one.
 KNOWN_ROWS = 5_000
 KNOWN_C = (10.0, 1.0)
 KNOWN_FOLDS = 5
@@ -42,7 +42,7 @@ KNOWN_FOLDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class SampledProblem:
-    """Samples in the features that boundaries live in, and some rows to find starts on.
+    """Samples in the features of the boundaries, and some rows to find starts on.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class SampledProblem:
 
     @property
     def start_space(self):
-        """The samples as starts see them."""
+        """The samples in the features that starts use."""
         return self.X
 
     def labels_of(self, boundaries):
@@ -89,7 +89,7 @@ class SampledProblem:
         return replace(boundaries, feature_map=self.feature_map)
 
     def rule(self, start):
-        """What labels the samples: a rule, or the labels nearest to it that keep the links."""
+        """Rule that labels the samples, or the labels nearest to it that keep the links."""
         if self.links is None:
             return start
         if not isinstance(start, Boundaries):
@@ -107,9 +107,9 @@ class SampledProblem:
         return beside(self.links.nearest(labels).astype(np.int32), self.X)
 
     def known_start(self, n_clusters):
-        """Rule that known labels teach, if it tells more of them, held back, than k-means does.
+        """Rule learned from known labels, if it predicts held-back ones better than k-means.
 
-        None where it tells no more, or where the labels of a cluster are all unknown.
+        None if it does not, or if all labels of a cluster are unknown.
         """
         if self.links is None:
             return None
@@ -128,7 +128,7 @@ class SampledProblem:
 
 
 def taught_weight(links, sample_weight, X):
-    """Weights of samples in the loss of a machine, where links may know some labels."""
+    """Weights of samples in the loss of a machine, where some labels may be known."""
     if links is None or not links.teaches:
         return sample_weight
     return beside(links.taught(sample_weight), X)
@@ -218,10 +218,10 @@ def labels_of_start(start, problem, n_clusters):
 def solve_from_start(
     problem, solve, init, n_clusters, *, restart, progress, rng, n_init=1, resume=None
 ):
-    """Solve from a start, or from what was found on a sample of the rows where these are many.
+    """Solve from a start; with many rows, from a solution for a sample of them.
 
-    Iterations on the sample cost next to nothing and leave few for all the data. The first start
-    by k-means gives way to known labels.
+    Iterations on the sample cost hardly anything and leave few for all the data. Known labels
+    replace the first start by k-means.
 
     Parameters
     ----------
@@ -397,9 +397,9 @@ class _Classified:
 def known_start(X, known_labels, sample_weight, n_clusters):
     """Support vector machine that learnt known labels.
 
-    The width of its Gaussian kernel is the mean distance of two samples of known labels, and its
-    C the one of two that tells them best in cross-validation. Of more than `KNOWN_ROWS` it learns
-    from about so many, equally spaced in each cluster.
+    The width of its Gaussian kernel is the mean distance of two samples of known labels, and its C
+    the one of two that predicts them best in cross-validation. From more than `KNOWN_ROWS` it uses
+    about that many, equally spaced in each cluster.
 
     Parameters
     ----------
@@ -440,7 +440,7 @@ def known_start(X, known_labels, sample_weight, n_clusters):
 
 @dataclass(frozen=True)
 class Taught:
-    """A rule that learnt known labels, which these are, and how many it tells if held back."""
+    """A rule learned from known labels, these labels, and how many it predicts when held back."""
 
     rule: Any
     known: np.ndarray
@@ -448,7 +448,7 @@ class Taught:
 
 
 def told_right(classifier, rows, labels, weight, n_folds):
-    """Number of held back labels that a classifier tells in cross-validation."""
+    """Number of held-back labels that a classifier predicts correctly in cross-validation."""
     from sklearn.model_selection import StratifiedKFold
 
     n_right = 0
@@ -491,9 +491,9 @@ def spectral_start(rows, weights, n_clusters, rng):
 
 @one_blas_thread
 def second_eigenvector(similarities, weights=None):
-    """Eigenvector of the normalised similarities that the signs of which cut a graph in two.
+    """Eigenvector of the normalised similarities whose signs cut a graph in two.
 
-    A node of weight two is two equal ones.
+    A node of weight two counts as two equal ones.
     """
     weights = np.ones(len(similarities)) if weights is None else weights
     roots = np.sqrt(weights / (similarities @ weights))

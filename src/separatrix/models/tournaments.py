@@ -1,4 +1,4 @@
-"""Samples whose cluster wins the duels with all others, found by few of these."""
+"""Samples whose cluster wins the duels with all others, found with few duels."""
 
 import numpy as np
 

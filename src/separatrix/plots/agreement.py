@@ -13,7 +13,7 @@ from separatrix.plots.scores import in_memory
 
 __all__ = ["AgreementDisplay"]
 
-# Inches of a cell, of what lies beside and below all cells, and of the largest figure.
+# Inches of a cell, of the margins beside and below all cells, and of the largest figure.
 _CELL, _BESIDE, _BELOW, _MOST = 0.42, 2.8, 1.4, 20.0
 # Points below which numbers are not readable.
 _LEAST_FONT = 6.5
@@ -36,7 +36,7 @@ class AgreementDisplay:
     texts_ : list of Text
         The values in its cells, row by row; invisible where cells are too small to read them.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class AgreementDisplay:
         return self
 
     def _fit_texts(self, ax):
-        """Make names and numbers as small as their cells ask for.
+        """Make names and numbers small enough for their cells.
 
         Numbers that would be too small are written shorter, or else left out.
         """

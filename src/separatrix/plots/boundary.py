@@ -26,11 +26,11 @@ class BoundaryDisplay:
     grid : tuple of ndarray, default=None
         Coordinates of a grid, along x and along y.
     grid_scores : ndarray of shape (n_y, n_x, n_clusters), default=None
-        Scores of the clusters on the grid; the largest wins. None draws no regions.
+        Scores of the clusters on the grid; the largest decides. None draws no regions.
     axis_names : tuple of str, default=("", "")
         What the two coordinates are.
     remark : str, default=""
-        What a reader should know of the picture.
+        Remark below the picture.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class BoundaryDisplay:
     regions_, boundaries_ : list of ContourSet
         The regions of clusters and the lines between them.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------
@@ -92,7 +92,8 @@ class BoundaryDisplay:
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             Samples.
         max_samples : int, default=1000
-            Most samples to draw; of more, a random selection is drawn, the same each time.
+            Largest number of samples to draw; from more, a random selection is drawn, the same
+            each time.
         resolution : int, default=200
             Points of the grid along each axis.
         ax : Axes, default=None

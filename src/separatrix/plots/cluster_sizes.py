@@ -1,4 +1,4 @@
-"""How large the clusters are, and how sure."""
+"""How large the clusters are, and how certain."""
 
 from typing import Any, Self
 
@@ -26,12 +26,12 @@ class ClusterSizesDisplay:
     """One block per cluster: its height is the size, its profile the confidence of its samples.
 
     Samples are sorted by confidence within their cluster, as in a silhouette plot. A block whose
-    lower end is thin has many samples that could as well be elsewhere.
+    lower end is thin has many samples that could belong elsewhere.
 
     Parameters
     ----------
     confidence : array-like of shape (n_samples,) or None
-        How surely each sample belongs to its cluster; None draws sizes alone.
+        How certainly each sample belongs to its cluster; None draws sizes alone.
     labels : array-like of shape (n_samples,)
         Clusters of the samples.
     confidence_name : str, default="confidence"
@@ -42,7 +42,7 @@ class ClusterSizesDisplay:
     blocks_ : list of PolyCollection
         The block of each cluster.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------
@@ -71,8 +71,8 @@ class ClusterSizesDisplay:
 
         The confidence is `confidence_` for the samples of `fit` if the clusterer has it. Otherwise
         it is the probability of the cluster if there is `predict_proba`, or the margin if there is
-        `decision_function`: the score of the cluster less the best other one. Without any of these
-        sizes alone are drawn.
+        `decision_function`: the score of the cluster minus the best other score. Without any of
+        these, only sizes are drawn.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class ClusterSizesDisplay:
         labels : array-like of shape (n_samples,)
             Clusters of the samples.
         confidence : array-like of shape (n_samples,), default=None
-            How surely each sample belongs to its cluster; None draws sizes alone.
+            How certainly each sample belongs to its cluster; None draws sizes alone.
         confidence_name : str, default="confidence"
             What the confidence is.
         ax : Axes, default=None
@@ -182,5 +182,5 @@ class ClusterSizesDisplay:
 
 
 def is_of_fit(estimator, X):
-    """Whether samples are those of the fit, as far as their clusters tell."""
+    """Whether samples are those of the fit, judging by their clusters."""
     return np.array_equal(predicted(estimator, X), in_memory(estimator.labels_))

@@ -16,7 +16,7 @@ __all__ = ["CoassociationDisplay"]
 
 
 class CoassociationDisplay:
-    """Heat map of the co-association matrix: the share of clusterings in which samples meet.
+    """Heat map of the co-association matrix: how often samples share a cluster.
 
     Samples are drawn in the order of an average-linkage tree of the matrix, so that those that
     are often together lie side by side. Clear blocks are clusters on which the clusterings agree.
@@ -26,7 +26,7 @@ class CoassociationDisplay:
     coassociation : ndarray of shape (n_samples, n_samples)
         Share of the clusterings in which two samples are in one cluster.
     remark : str, default=""
-        What a reader should know of the picture.
+        Remark below the picture.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class CoassociationDisplay:
     image_ : AxesImage
         The heat map.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------
@@ -69,7 +69,8 @@ class CoassociationDisplay:
         labels : sequence of array-like of shape (n_samples,)
             Labels of the same samples, in the same order, one array per clustering.
         max_samples : int, default=500
-            Most samples to draw; of more, a random selection is drawn, the same each time.
+            Largest number of samples to draw; from more, a random selection is drawn, the same
+            each time.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict

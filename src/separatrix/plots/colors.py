@@ -37,7 +37,7 @@ def cluster_color(cluster):
 
 
 def cluster_marker(cluster):
-    """Marker of a cluster, so that colour is not all that tells clusters apart."""
+    """Marker of a cluster, so that clusters differ not only in colour."""
     if cluster == -1:
         return "."
     turn, position = divmod(int(cluster), len(_PALETTE))

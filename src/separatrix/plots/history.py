@@ -27,7 +27,7 @@ class HistoryDisplay:
     line_ : Line2D
         The curve.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------

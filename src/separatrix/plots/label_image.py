@@ -31,7 +31,7 @@ class LabelImageDisplay:
     legend_ : Legend
         The segments with their shares of the pixels.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------

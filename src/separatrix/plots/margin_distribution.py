@@ -23,7 +23,7 @@ class MarginDistributionDisplay:
 
     For two clusters the margin of sample i is :math:`y_i f(x_i)`, the decision function with the
     sign of its cluster, as in figures 2, 4 and 6 of [1]_. For more it is the score of its cluster
-    less the best other score.
+    minus the best other score.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class MarginDistributionDisplay:
     means_ : list of Line2D
         The mean margin of each cluster.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     References
     ----------
@@ -83,8 +83,8 @@ class MarginDistributionDisplay:
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             Samples; the kernel matrix where that is precomputed.
         labels : array-like of shape (n_samples,), default=None
-            Clusters that samples are taken to belong to; None takes those of the scores, whose
-            margins are never negative.
+            Clusters of the samples; None takes those of the scores, whose margins are never
+            negative.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -117,7 +117,7 @@ class MarginDistributionDisplay:
             Values of a decision function: for two clusters one value, positive for cluster 1, and
             otherwise a column per cluster.
         labels : array-like of shape (n_samples,), default=None
-            Clusters that samples are taken to belong to; None takes those of the scores.
+            Clusters of the samples; None takes those of the scores.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict

@@ -1,4 +1,4 @@
-"""The plane in which a boundary between many features is looked at."""
+"""The plane in which a boundary in many dimensions is drawn."""
 
 from dataclasses import dataclass
 
@@ -80,8 +80,8 @@ def _normals(estimator, centred, scores):
     """Normals of the boundaries, in rows, and their name.
 
     A boundary that is not linear has none. The direction that best predicts the scores by least
-    squares stands in, with the ridge that leave-one-out prefers, since with more features than
-    samples any scores can be met.
+    squares is used instead, with the ridge that leave-one-out chooses, since with more features
+    than samples any scores can be matched.
     """
     coef = in_memory(getattr(estimator, "coef_", np.empty((0, 0))))
     if coef.size:

@@ -11,7 +11,7 @@ from separatrix.plots.scores import dense, predicted, score_rule
 
 __all__ = ["section_of"]
 
-# A plane on which fewer samples keep their cluster says little of the boundary.
+# A plane on which fewer samples keep their cluster says little about the boundary.
 _LEAST_AGREEMENT = 0.9
 
 

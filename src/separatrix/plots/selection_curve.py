@@ -24,13 +24,14 @@ class SelectionCurveDisplay:
     n_clusters : iterable of int
         Numbers of clusters.
     scores : iterable of shape (n_numbers,) or (n_numbers, n_repeats)
-        Score of each; if there are several, the mean is drawn, in the band of all of them.
+        Score of each; if there are several, their mean is drawn, with a band from the least to the
+        greatest.
     score_name : str, default="score"
         What the score is.
     greater_is_better : bool, default=True
         Whether the largest or the smallest mean is the best.
     plausible : sequence of int, default=()
-        Numbers that can hardly be told apart, the best first. If there are none, the best is
+        Numbers that are nearly as good as the best, the best first. If there are none, the best is
         that of the mean score.
 
     Attributes
@@ -44,7 +45,7 @@ class SelectionCurveDisplay:
     band_ : PolyCollection or None
         From the least to the greatest of several scores.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------

@@ -26,7 +26,7 @@ __all__ = ["WeightsDisplay"]
 class WeightsDisplay:
     """Signed weights of features in a boundary, the largest at the top.
 
-    A bar has the colour of the cluster that it draws samples to, grey where that side of the
+    A bar has the colour of the cluster that the feature speaks for, or grey if that side of the
     boundary has several clusters.
 
     Parameters
@@ -38,7 +38,7 @@ class WeightsDisplay:
     sides : tuple of two lists of int, default=([0], [1])
         Clusters on the negative and on the positive side of the boundary.
     max_features : int, default=20
-        Most features to draw, those of the largest absolute weights.
+        Largest number of features to draw, those with the largest absolute weights.
     weight_name : str, default="weight"
         What the weights are.
 
@@ -47,7 +47,7 @@ class WeightsDisplay:
     bars_ : BarContainer
         The bars.
     ax_, figure_ : Axes, Figure
-        What was drawn on.
+        Axes and figure of the drawing.
 
     Examples
     --------
@@ -89,11 +89,11 @@ class WeightsDisplay:
             Fitted clusterer or classifier of this library with `coef_`.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             Samples. If given, weights are multiplied by the standard deviations of their
-            features, so that features of different units compare.
+            features, so that features in different units can be compared.
         boundary : int, default=0
             Row of `coef_` to draw.
         max_features : int, default=20
-            Most features to draw.
+            Largest number of features to draw.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -114,7 +114,7 @@ class WeightsDisplay:
         if X is not None:
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(check_rows(X)).var_)
             weight_name = "weight × standard deviation"
-        # a machine of another library tells each class from the rest
+        # a machine of another library separates each class from the rest
         rest = one_vs_rest_code(max(len(coef), 2))
         sides_of = in_memory(getattr(estimator, "boundary_sides_", rest))[boundary]
         display = cls(

@@ -33,10 +33,10 @@ def write_report(
 ) -> Path:
     """Write a report on a clustering, or a comparison of several, as one HTML file.
 
-    It tells what is typical of each cluster, in the units of the table, which rows are typical and
-    which are doubtful, how far to trust the clusters, and how all of it was made, with a picture
-    to explore. The file loads nothing, so that it opens offline; the same model and rows make the
-    same file.
+    It shows what is typical of each cluster, in the units of the table, which rows are typical and
+    which are doubtful, how far to trust the clusters, and how they were made, with an interactive
+    picture. The file loads nothing, so it opens offline; the same model and rows give the same
+    file.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ def write_report(
         The rows of the fit, in its order; the table itself for a pipeline that begins with a
         `TablePreparer`. Other rows are labelled by `predict`, if their number differs.
     path : str or path-like
-        File to write. It is replaced all at once, or not at all.
+        File to write. An existing file is replaced in one step, or left as it is if writing fails.
     feature_names : list of str, default=None
         Names of the columns of X; None takes those that X or the model has. A `TablePreparer`
-        names the features by itself.
+        names the features itself.
     row_names : array-like of shape (n_samples,), default=None
         Names of the rows of X; None takes those that X has, or else numbers from 0.
     title : str, default=None
         Heading of the report; None names the method.
     model_path : str or path-like, default=None
-        File that the command line saves the model in, to tell how to use it. It is not written
-        here. None tells how to save the model.
+        File in which the command line saves the model, so that the report can say how to use it.
+        It is not written here. With None the report says how to save the model.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def _page(title, body, data):
         body=body,
         style=style,
         script=script,
-        # no script or style but these may run, whatever got into the page
+        # only this script and style may run, whatever got into the page
         style_hash=_hash(style),
         script_hash=_hash(script),
         data=Markup(json.dumps(visible(data), separators=(",", ":")).replace("<", "\\u003c")),
@@ -117,7 +117,7 @@ def _hash(text):
 
 
 def _replace(path, text):
-    """Write a file all at once: a reader sees the old one or the new one."""
+    """Write a file in one step: a reader sees the old one or the new one."""
     with staged(path) as folder:
         made = folder / "report.html"
         made.write_text(text, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""Tables of clusterings beside each other, and of the evidence for numbers of clusters."""
+"""Tables that compare clusterings, and the evidence for numbers of clusters."""
 
 import numpy as np
 

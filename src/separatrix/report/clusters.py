@@ -17,8 +17,8 @@ __all__ = [
 MAX_CLUSTERS, MAX_FEATURES, MAX_ROWS = 12, 20, 12
 MAX_HEATED = 12  # columns and categories of the heat map
 N_TYPICAL = 3  # rows of each cluster
-MAX_VALUES = 4  # columns whose values are told of a row
-HALF, ONE = 0.5, 1.0  # standard deviations that one and two signs stand for
+MAX_VALUES = 4  # columns whose values are shown for a row
+HALF, ONE = 0.5, 1.0  # standard deviations for one and for two signs
 
 
 def clusters_table(c):

@@ -1,4 +1,4 @@
-"""What a report tells of a clustering, as numbers and names."""
+"""What a report says about a clustering, as numbers and names."""
 
 import warnings
 from contextlib import suppress
@@ -28,7 +28,7 @@ OUTLIERS = "outliers"  # what rows of no cluster are called
 MAX_POINTS = 3_000
 # Wide data are drawn with fewer points: the plane is found from dense rows.
 MAX_DRAWN_VALUES = 2_000_000
-MAX_COLUMNS = 200  # that are described; of more, those that tell the clusters apart best
+MAX_COLUMNS = 200  # described; of more, those that separate the clusters best
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Samples:
 
     X: Any  # as the model takes them
     features: Any  # as numbers, dense or sparse
-    values: Any  # as readers know them: before scaling, if a pipeline did no more than that
+    values: Any  # as shown to readers: before scaling, if that is all a pipeline does
     names: list
     row_names: Any  # a list, or None
     are_shares: Any = None  # whether the mean of each value is a share of the rows, if known
@@ -47,7 +47,7 @@ class Samples:
 
 
 def samples_of(estimator, X, feature_names=None, row_names=None):
-    """Samples as the model at the end of `estimator`, perhaps a pipeline, sees them."""
+    """Samples in the form that the model at the end of `estimator`, perhaps a pipeline, takes."""
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     steps = estimator[:-1] if model is not estimator and len(estimator) > 1 else None
     seen = X if steps is None else steps.transform(X)
@@ -75,7 +75,7 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
 
 
 def _of_numbers(estimator, steps, X, features, feature_names):
-    """What readers know of rows of numbers: values, names, and columns of a table."""
+    """Rows of numbers as shown to readers: values, names, and columns of a table."""
     own = getattr(X, "columns", getattr(estimator, "feature_names_in_", None))
     own = None if own is None else [str(name) for name in own]
     names = own if feature_names is None else [str(name) for name in feature_names]
@@ -163,7 +163,7 @@ class Clustering:
 
     @cached_property
     def separation(self):
-        """Separation probability, None where it has no meaning."""
+        """Separation probability; None if it is undefined."""
         if not self.samples.names or self.n_clusters < 2:
             return None
         rows = self.clustered
@@ -209,7 +209,7 @@ class Clustering:
 
     @cached_property
     def ranking(self):
-        """Features, those first that tell most: by weight, or by the variance explained."""
+        """Features, the most important first: by weight, or by the variance explained."""
         told = self.explained if self.weights is None else self.weight_shares
         return np.argsort(-told, kind="stable")
 
@@ -224,7 +224,7 @@ class Clustering:
 
     @cached_property
     def columns(self):
-        """Columns as readers know them."""
+        """Columns as shown to readers."""
         if self.samples.columns is not None:
             return self.samples.columns
         values, names = self.samples.values, self.samples.names
@@ -254,7 +254,7 @@ class Clustering:
         return [(name, _cells(by_name[name], rows)) for name in list(names)[:n_columns]]
 
     def typical_rows(self, n_rows, n_clusters):
-        """Of each of the first clusters, the rows nearest to its mean as the model sees them."""
+        """For each of the first clusters, the rows nearest to its mean in the model's features."""
         found: list[int] = []
         for code in range(min(self.n_clusters, n_clusters)):
             rows = np.flatnonzero(self.codes == code)
@@ -284,7 +284,7 @@ class Clustering:
 
 
 def _cells(column, rows):
-    """Values of a column in these rows, as readers know them."""
+    """Values of a column in these rows, as shown to readers."""
     if column.kind == "texts":
         levels = [*column.levels, "missing"]
         return [levels[code] for code in column.values[rows]]
@@ -326,7 +326,7 @@ def clustering_of(estimator, X, feature_names=None, row_names=None):
 
 
 def _rows_to_judge(model, samples):
-    """Rows whose scores are asked for: all, or of many that the model itself judges a part."""
+    """Rows whose scores are computed: all, or a part of many if that takes the model itself."""
     n_samples = samples.features.shape[0]
     confidence = in_memory(getattr(model, "confidence_", np.empty(0)))
     if n_samples <= MAX_POINTS or len(confidence) != n_samples or not samples.names:

@@ -1,4 +1,4 @@
-"""Files that are made out of sight and appear whole, or not at all."""
+"""Files that are made in a hidden folder and appear whole, or not at all."""
 
 import errno
 import glob
@@ -20,10 +20,10 @@ ENDING, LOCK = ".part", "lock"
 
 @contextmanager
 def staged(place):
-    """A hidden folder beside `place` to make its file in; it is removed in the end.
+    """A hidden folder next to `place` to make its file in; it is removed at the end.
 
-    What killed processes left of their work on the same place is removed first. One that lives
-    holds a lock in its folder, which the system releases however it ends.
+    Folders that killed processes left for the same place are removed first. A live process holds a
+    lock in its folder, which the system releases however it ends.
     """
     for left in place.parent.glob(f".{glob.escape(place.name)}.*{ENDING}"):
         with suppress(OSError):  # not ours, or another process removes it

@@ -1,4 +1,4 @@
-"""How far to trust clusters: in words, beside tables without clusters, and in numbers."""
+"""How far to trust clusters: in words, compared with tables without clusters, and in numbers."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ MEASURES = {
     "gap_": "proven distance from the optimum, as a share of the objective",
     "n_iter_": "iterations",
 }
-OF_SEVERAL = "spacing_", "gap_"  # what says nothing of one cluster
+OF_SEVERAL = "spacing_", "gap_"  # meaningless for one cluster
 
 
 def agreement_words_of(c):
@@ -41,7 +41,7 @@ def why_undivided(c, n_asked):
 
 
 def trust(c):
-    """How far to trust the clusters: beside their null, by agreement, and in numbers."""
+    """How far to trust the clusters: compared with their null, by agreement, and in numbers."""
     structure = getattr(c.model, "structure_", None)
     agreement, words = getattr(c.model, "agreement_", np.nan), agreement_words_of(c)
     told, null = [], None
@@ -83,7 +83,7 @@ def trust(c):
 
 
 def _null(structure):
-    """Picture of the result beside what tables without clusters give; None where it has none."""
+    """Picture of the result among those of tables without clusters; None if there is none."""
     drawn = np.ravel(structure.null_statistics)
     drawn = drawn[np.isfinite(drawn)]
     if not len(drawn) or not np.isfinite(structure.statistic):
@@ -97,7 +97,7 @@ def _null(structure):
 
 
 def _quality(c):
-    """The numbers that the model has of itself, and those that any clustering has."""
+    """The model's own numbers, and those of any clustering."""
     names = [name for name in MEASURES if c.n_clusters > 1 or name not in OF_SEVERAL]
     found = {MEASURES[name]: getattr(c.model, name, None) for name in names}
     found["separation score, at reg=0.1"] = c.separation

@@ -48,7 +48,7 @@ def is_none(words):
 
 
 def reason(words):
-    """What words say behind the one that sums them up."""
+    """The explanation after the word that sums it up."""
     return words.partition(": ")[2] or words
 
 

@@ -103,11 +103,11 @@ FIT_TEXTS = {
     Samples. Of dask arrays and `RowBlocks`, only the samples that the candidates see are in
     memory, unless there are links, known labels, bounds of sizes or outliers.""",
     "sample_weight": """sample_weight : float or array-like of shape (n_samples,), default=None
-    Nonnegative weights, which the candidates that take weights see. Samples of weight
-    zero are seen by none.""",
+    Nonnegative weights, for the candidates that take weights. No candidate uses samples of weight
+    zero.""",
     "known_labels": """known_labels : array-like of int of shape (n_samples,), default=None
-    Known clusters of samples, -1 where unknown, which are the numbers of their clusters.
-    Candidates that can learn from them do, and those that agree with them have more votes.""",
+    Known clusters of samples, -1 where unknown; clusters keep these numbers.
+    Candidates learn from them if they can, and those that agree with them have more votes.""",
 }
 
 
@@ -120,98 +120,101 @@ class AutoClustering(
 ):
     """Consensus of clusterers of different kinds, weighted by how good each is predicted to be.
 
-    Many cheap candidates cluster the samples, sharing neighbours, graphs and trees. How good each
-    result is, is predicted without labels, by trees that were grown on synthetic data; the better,
-    the more its vote counts. What the votes hold together becomes a cluster. No rule finds the
-    right clusters of all data: `structure_` says whether there are any, and `agreement_` how far
-    to trust these.
+    Many cheap candidates cluster the samples, sharing neighbours, graphs and trees. Trees grown on
+    synthetic data predict, without labels, how good each result is; the better it is, the more its
+    vote counts. Samples that the votes keep together become a cluster. No rule finds the right
+    clusters in all data: `structure_` says whether there are any, and `agreement_` how far to
+    trust these.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None chooses one, which is a guess: see `plausible_n_clusters_`. It may
-        choose a single cluster: no clusters were found.
+        Number of clusters. None chooses a number, which is a guess: see `plausible_n_clusters_`.
+        The choice of one cluster means that no clusters were found.
     tier : {"fast", "thorough"}, default="fast"
-        Candidates on up to 3,000 samples, in about a second for 1,000; or some more of them on
-        up to 10,000.
+        "fast" runs candidates on up to 3,000 samples, in about a second for 1,000; "thorough" runs
+        some more of them on up to 10,000.
     max_samples : int or None, default=None
-        Most samples that the search sees. Of more, it sees a random sample of this size, and what
-        it finds labels the others. These get the labels of `boundary_`. None is 3,000 for the
-        fast tier and 10,000 for the thorough one.
+        Largest number of samples that the search uses. From more, it draws a random sample of this
+        size, and the result labels the others. These get the labels of `boundary_`. None is 3,000
+        for the fast tier and 10,000 for the thorough one.
     max_clusters : int, default=10
         Most clusters that `n_clusters=None` chooses.
     n_jobs : int, default=None
         Number of jobs that run at the same time, as in joblib. Each is a candidate.
     min_size : int, float or array-like of shape (n_clusters,), default=None
-        Least number of samples of each cluster. A whole number, or a share of the samples where
-        it is below 1, for all clusters or one for each; None is no bound. `labels_` keeps the
-        bounds exactly, as `assign` does, and `predict` is free.
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not.
     max_size : int, float or array-like of shape (n_clusters,), default=None
-        Most samples of each cluster. Given like `min_size`.
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
-        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and
-        `predict` call them -1. They are those that lie farthest from the samples of clusters, by
-        the distances that are usual within the nearest cluster. "auto" takes what lies beyond
-        the tail of a Gaussian cluster, mostly less than 1 % where there are none. None leaves no
-        sample out.
+        Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
+        give them -1. They are the samples farthest from those of clusters, relative to the usual
+        distances within the nearest cluster. "auto" takes the samples beyond the tail of a
+        Gaussian cluster, mostly less than 1 % where there are no outliers. None leaves no sample
+        out.
     warm_start : bool, default=False
-        Whether another fit keeps the numbers of the clusters: they agree best with what the
-        earlier fit predicts for the new samples. Where there is `init`, it also starts from there.
+        Whether another fit keeps the numbers of the clusters, so that they agree best with what
+        the earlier fit predicts for the new samples. An estimator with `init` also starts from
+        these predictions.
     random_state : int, RandomState instance or None, default=None
-        Draws samples and starts. None is the seed 0, so that the same data give the same result
-        each time.
+        Seed for drawing samples and starts. None means seed 0, so the same data give the same
+        result each time.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, the largest cluster first. That is the largest among the samples
-        that the candidates saw. `predict` of the training data.
+        that the candidates used. The same as `predict` of the training data.
     structure_ : Structure
-        The samples beside tables like them without clusters: what to look at first. Its `p_value`
-        is the share of such tables in which as much is found, `words` says whether there are
-        clusters. With `n_clusters=None` there is one cluster where it finds none.
+        Comparison of the samples with similar tables that have no clusters: look at it first. Its
+        `p_value` is the share of such tables in which as much structure is found; `words` says
+        whether there are clusters. With `n_clusters=None` there is one cluster where it finds
+        none.
     agreement_ : float
-        Mean adjusted Rand index of the clusters with those of the candidates that voted, by their
-        votes. It is a sign of structure that methods reproduce, no proof that it is the one you
-        look for; nan for one cluster.
+        Mean adjusted Rand index of the clusters with those of the candidates that voted, weighted
+        by their votes. High agreement is a sign of structure that several methods find, not a
+        proof that it is what you look for; nan for one cluster.
     spacing_ : float
-        Least distance between clusters in units of the longest step from sample to sample within
-        the tighter of the two. Above one the clusters lie apart, and few methods may find them. On
-        few samples, or along a line, chance makes gaps of up to two or three. It is infinite where
-        the samples of a cluster are equal.
+        Smallest distance between clusters in units of the longest step from sample to sample
+        within the tighter of the two. Above one, gaps separate the clusters, even if few methods
+        find them. In few samples, or along a line, gaps of up to two or three arise by chance. It
+        is infinite where the samples of a cluster are equal.
     agreement_words_ : str
         How far to trust the clusters: structure, agreement and spacing in words, and how many
         candidates voted.
     confidence_ : ndarray of shape (n_samples,)
-        Share of the families' votes that each sample's cluster got. A vote share, no probability.
-        Samples that the candidates did not see have the share of those that `boundary_` is as
-        sure of.
+        Share of the families' votes for each sample's cluster: a share of votes, not a
+        probability. Samples that the candidates did not use get the share of those that
+        `boundary_` assigns with the same confidence.
     boundary_ : Extension
-        Labels, scores and probabilities of any sample: the rule (nearest neighbours, a kernel,
-        Gaussians of one covariance or of several) that predicts held-back labels of the consensus
-        best, with the share that each rule predicted. The samples that candidates saw keep their
-        labels.
+        Labels, scores and probabilities of any sample, by the rule (nearest neighbours, a kernel,
+        Gaussians with one covariance or with several) that best predicts held-back labels of the
+        consensus. It also holds the share that each rule predicted. The samples that the
+        candidates used keep their labels.
     candidates_ : Comparison
-        The candidates on the samples that they saw.
+        The candidates on the samples that they used.
     best_candidate_ : str
-        Name of the candidate of the most votes.
+        Name of the candidate with the most votes.
     best_candidate_labels_ : ndarray of shape (n_seen,)
-        Its labels of the samples that the search saw, often as good as the consensus.
+        Its labels of the samples that the search used, often as good as the consensus.
     n_clusters_ : int
         Number of clusters.
     selection_curve_ : dict of int to float
         Evidence for each number of clusters, for `n_clusters=None`; empty where there is no sign
-        of several.
+        of more than one.
     plausible_n_clusters_ : list of int
-        Numbers of clusters that are hard to tell from the best, the best first. One is among them
-        where structure is in doubt.
+        Numbers of clusters with nearly as much evidence as the best, the best first. One is among
+        them where structure is in doubt.
     n_clusters_words_ : str
         How sure the choice is, in words.
     sample_indices_ : ndarray of shape (n_seen,)
-        Indices of the samples that the search saw.
+        Indices of the samples that the search used.
     outlier_scores_ : array of shape (n_samples,)
-        Distance of each sample from those of clusters, one where it is usual within the nearest
-        cluster, and infinite where all samples of that are equal. Only if `outliers` is not None.
+        Distance of each sample from those of clusters, in units of the usual distance within the
+        nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
+        is not None.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -226,12 +229,10 @@ class AutoClustering(
     Candidates use distances as they are: scale features first if their units differ. More than
     50 features are replaced by 50 principal components.
 
-    On 98 data sets with known classes (`benchmarks/choices/selection.py`) the consensus was on
-    average 0.14 of the adjusted Rand index above k-means and 0.09 above the best single method; on
-    the measured ones among them 0.03 above k-means and where Gaussian mixtures are. On eight sets
-    it was more than 0.1 below the better of k-means and spectral clustering. Strong agreement was
-    nearly always right, and so were clusters that lie apart. Without agreement the median was
-    close to chance: look at `candidates_`.
+    On data sets with known classes (`benchmarks/choices/selection.py`) the consensus is on average
+    ahead of every single method; on real measurements it is better than k-means and about as good
+    as Gaussian mixtures. Where candidates agree strongly, or gaps separate the clusters, these are
+    nearly always the classes. Without agreement they are close to chance: look at `candidates_`.
 
     Examples
     --------
@@ -329,7 +330,7 @@ class AutoClustering(
         weight = check_weights(X, sample_weight)
         asked = 2 if self.n_clusters is None else self.n_clusters
         links = None
-        if any(one is not None for one in linked):  # known labels ask for as many as they name
+        if any(one is not None for one in linked):  # as many as known labels name
             asked = asked if self.n_clusters else max(asked, n_named(linked[2]))
             links = links_of(X, asked, *linked)
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
@@ -350,7 +351,7 @@ class AutoClustering(
         earlier = self._earlier_labels(X)
         lazy, rng = is_lazy(X), random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
-        # 1) what the candidates see
+        # 1) the samples for the candidates
         search = OutlierSearch.of(self, X, weight, links) if trims else None
         outlying = None if search is None else search.first(asked)
         if outlying is not None:
@@ -484,7 +485,7 @@ class AutoClustering(
         if issparse(X):
             raise TypeError(
                 "Sparse data was passed for X, but the candidates of AutoClustering need dense "
-                "samples: put sklearn's TruncatedSVD(50) before it in a pipeline, or take "
+                "samples: put sklearn's TruncatedSVD(50) before it in a pipeline, or use "
                 "CuttingPlaneMarginClustering."
             )
         return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
@@ -572,7 +573,7 @@ class AutoClustering(
 
 
 def n_named(known_labels):
-    """Number of clusters that known labels name; what is no labels is refused elsewhere."""
+    """Number of clusters that known labels name; invalid labels are refused elsewhere."""
     with naming("known_labels"):
         labels = np.asarray([] if known_labels is None else known_labels)
     return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
@@ -582,7 +583,7 @@ def n_named(known_labels):
 def elected(found, n_clusters, rng, given):
     """Labels that candidates elect, the largest cluster first, and their vote shares."""
     used = np.flatnonzero(found.usable)
-    if len(used) == 0:  # a poor answer rather than none
+    if len(used) == 0:  # a poor result rather than none
         used = np.flatnonzero(~found.failed)
     votes = found.votes[used] if found.votes.any() else np.full(len(used), 1 / len(used))
     labels = consensus_labels(found.labels[used[votes > 0]], votes[votes > 0], n_clusters, rng)
@@ -622,8 +623,8 @@ def labels_of_rows(boundary, X):
 def confidence_of(probabilities, drawn, shares, labels):
     """Vote share of each sample's cluster.
 
-    Samples that the candidates did not see have the share of those that the boundary is as sure
-    of.
+    Samples that the candidates did not use get the share of those that the boundary assigns with
+    the same confidence.
     """
     seen = shares[np.arange(len(drawn)), labels[drawn]]
     if len(drawn) == len(labels):

@@ -47,7 +47,7 @@ __all__ = [
 NOTHING = Given()
 # How the note of a candidate begins that found nothing.
 FAILED = "failed: "
-# Scores that are shown of each candidate, with the features that they are.
+# Scores shown for each candidate, and the names of these features.
 FEATURES = {
     "neighbors": "confirmed",
     "modularity": "graph modularity",
@@ -55,9 +55,9 @@ FEATURES = {
     "silhouette": "silhouette",
 }
 SCORES = ("validity", *FEATURES, "gap", "support")
-# Samples that scores look at; of more, at a random part.
+# Samples that scores use; from more, a random part is drawn.
 MAX_SCORED = 10_000
-# Samples up to which threads of a candidate would rather wait for each other than help.
+# Up to this many samples, threads of a candidate only wait for each other.
 ONE_THREAD_ROWS = 3_000
 
 
@@ -89,7 +89,7 @@ def prepared(estimator, n_clusters, rng):
     estimator = clone(estimator)
     clusterer = last_step(estimator)
     if n_clusters is not None:
-        # mixtures call it otherwise
+        # mixtures use another name
         for name in ("n_clusters", "n_components"):
             if name in clusterer.get_params():
                 clusterer.set_params(**{name: n_clusters})
@@ -180,9 +180,9 @@ def run_candidates(
 class Comparison:
     """Clusterings of the same samples, scored without labels.
 
-    The scores tell which of these clusterings fits the samples better, each in a sense of its
-    own. They do not tell whether any of them is right: a score of one data set means nothing
-    beside that of another. How far families agree means more.
+    The scores say which of these clusterings fits the samples better, each in its own sense. They
+    do not say whether any of them is right, and scores of different data sets cannot be compared.
+    The agreement of families says more.
 
     Parameters
     ----------
@@ -229,12 +229,12 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """Name of the candidate of the most votes."""
+        """Name of the candidate with the most votes."""
         return self.names[self.best_index]
 
     @property
     def best_index(self) -> int:
-        """Number of the candidate of the most votes."""
+        """Index of the candidate with the most votes."""
         return int(self.order[0])
 
     @property
@@ -334,24 +334,24 @@ def compare_clusterings(
     random_state: RandomState = None,
     on_candidate: Callable[..., Any] | None = None,
 ) -> Comparison:
-    """Run clusterers on the same samples and score what they find, without labels.
+    """Run clusterers on the same samples and score their results, without known labels.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples.
     estimators : list of clusterers or dict of str to clusterer, default=None
-        Candidates; clones of them are fitted. Those of one class are a family, and pipelines
-        belong to that of their last step. By default those of `AutoClustering`.
+        Candidates; clones of them are fitted. Those of one class form a family, and a pipeline
+        belongs to the family of its last step. By default the candidates of `AutoClustering`.
     n_clusters : int or None, default=None
-        Number of clusters that each is asked for; None leaves it to the estimators. The default
-        candidates need one.
+        Number of clusters for each candidate; None leaves it to the estimators. The default
+        candidates need a number.
     n_jobs : int, default=None
-        Candidates that run at the same time, as in joblib.
+        Number of candidates that run at the same time, as in joblib.
     random_state : int, RandomState instance or None, default=None
         Seeds the candidates that have no seed, and halves the samples for a score.
     on_candidate : callable, default=None
-        Called after each candidate with its name, the number done and the number of all.
+        Called after each candidate with its name, the number done and the total.
 
     Returns
     -------
@@ -373,7 +373,7 @@ def compare_clusterings(
     if estimators is None:
         if n_clusters is None:
             raise ValueError(
-                "n_clusters=None needs estimators that know it; pass n_clusters or estimators."
+                "n_clusters=None needs estimators that set it; pass n_clusters or estimators."
             )
         candidates = families_of(default_candidates())
     else:
@@ -388,7 +388,7 @@ def compare_clusterings(
 
     def told(*progress):
         if on_candidate is not None:
-            on_candidate(*progress)  # whatever it answers, the others run
+            on_candidate(*progress)  # its answer does not stop the others
 
     return compared(X, geometry, candidates, n_clusters, n_jobs, rng, told)
 
@@ -401,8 +401,9 @@ def families_of(candidates):
 def compared(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate=None, given=NOTHING):
     """Comparison of candidates, given as families and clusterers by name.
 
-    Clusterers of other makers see X, those of the pool its geometry. Those that learn have what
-    is `given` of the samples, and labels of all are moved as little as needed to keep its links.
+    Clusterers from elsewhere get X, those of the pool its geometry. Candidates that can learn get
+    what is `given` about the samples, and all labels are changed as little as needed to keep its
+    links.
     """
     run = one_thread(_run_and_score) if len(X) <= ONE_THREAD_ROWS else _run_and_score
     return run(X, geometry, candidates, n_clusters, n_jobs, rng, on_candidate, given)

@@ -27,11 +27,12 @@ WORDS = (
     (-1.0, "none: methods of different kinds find different clusters"),
 )
 APART = (
-    "strong: the clusters lie apart, no chain of near samples joins them, whatever methods that "
-    "look for round clusters find"
+    "strong: the clusters lie apart, no chain of near samples joins them, even if methods that "
+    "look for round clusters disagree"
 )
 PARTED = (
-    "unsure: a gap parts the clusters, which few methods may see, but chance makes gaps as wide"
+    "unsure: a gap separates the clusters, even if few methods find them, but chance makes gaps "
+    "as wide"
 )
 
 
@@ -48,7 +49,7 @@ def agreement_matrix(labellings):
 
 
 def adjusted_rand_index(one, other):
-    """That of scikit-learn, twenty times as fast for labels from 0: here it is asked often."""
+    """The same as scikit-learn's, twenty times as fast for labels from 0; it is called often."""
     n_columns = int(other.max()) + 1
     table = np.bincount(one * n_columns + other, minlength=(int(one.max()) + 1) * n_columns)
     table = table.reshape(-1, n_columns).astype(np.float64)
@@ -86,7 +87,7 @@ def support_by_others(agreement, families, usable):
 
 
 def agreement_words(agreement, *, gap=0.0, chance=np.inf):
-    """What an agreement across families means, in words, beside a gap and what chance makes."""
+    """What an agreement across families means, in words, given a gap and that of chance."""
     if gap > chance and not agreement >= WORDS[0][0]:
         return APART
     if gap > 1 and not agreement >= WORDS[1][0]:
@@ -116,7 +117,7 @@ def family_weights(families):
 
 
 def consensus_labels(labellings, weights, n_clusters, rng):
-    r"""Clustering that the weighted vote of clusterings is nearest to.
+    r"""Clustering nearest to the weighted vote of clusterings.
 
     .. math:: \min_y \sum_c \sum_{i \in c} \| z_i - \bar z_c \|^2, \qquad
               \|z_i - z_j\|^2 = 2 \sum_m w_m [y_m(i) \ne y_m(j)]

@@ -1,4 +1,4 @@
-"""Gaps between clusters, and clusterings that are none."""
+"""Gaps between clusters, and degenerate clusterings."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ __all__ = ["chance_gap", "gap_between", "is_degenerate", "lie_apart"]
 SMALLEST_SHARE = 0.05
 # Of an even share, below which a cluster is too small to lie apart.
 LEAST_APART = 0.2
-# How wide gaps are by chance: see `chance_gap`.
+# Width of gaps by chance: see `chance_gap`.
 LINE_GAP = 14
 
 
@@ -16,8 +16,8 @@ def gap_between(labels, tree):
     """Shortest link between clusters, over the longest link within the tighter of the two.
 
     Above one no chain of steps as long as those within a cluster leads out of it: the clusters
-    lie apart, whatever their shapes. Zero where a cluster falls into pieces that only samples of
-    others connect, where one is so small that its longest link tells nothing, and for one
+    lie apart, whatever their shapes. Zero if a cluster falls into pieces that only samples of
+    others connect, if a cluster is too small for its longest link to mean anything, and for one
     cluster.
 
     Parameters

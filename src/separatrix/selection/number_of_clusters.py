@@ -21,9 +21,9 @@ N_BEST = 5
 # Weights of the normalised cut beside the agreement, and of both beside the validity.
 CUT_WEIGHT = 4
 AGREEMENT_WEIGHT = 0.5
-# What e times as many clusters must have in evidence more than fewer have.
+# How much more evidence e times as many clusters need.
 COST_OF_CLUSTERS = 0.1
-# Evidence that two numbers of clusters may differ by and be hard to tell apart.
+# Numbers of clusters whose evidence differs by no more than this are both plausible.
 PLAUSIBLE = 0.02
 # p-values of the test for structure from which on one cluster is plausible, and several are not.
 DOUBTFUL = (0.01, 0.2)
@@ -39,9 +39,9 @@ def selection_curve(geometry, max_clusters, n_jobs, rng, task):
     .. math:: e(k) = v(k) + \tfrac12 \big(a(k) - 4 \min_m c_m(k)\big) - \tfrac1{10} \log k
 
     v is the mean validity of the five best candidates, a the agreement across families, and c the
-    mean share of their similarities that clusters lose to others; of numbers that are hard to tell
-    apart the smaller wins. One is added for the largest number of clusters with a wide gap between
-    them, which few methods may find.
+    mean share of their similarities that clusters lose to others; so among numbers with similar
+    evidence the smaller wins. One is added for the largest number of clusters with wide gaps
+    between them, even if few methods find these.
     """
     if geometry.n_samples > CURVE_SAMPLES:
         drawn = np.sort(rng.permutation(geometry.n_samples)[:CURVE_SAMPLES])
@@ -74,7 +74,7 @@ def selection_curve(geometry, max_clusters, n_jobs, rng, task):
 
 
 def evidence(features, sample, agreement, families):
-    """Evidence for a number of clusters, from what is told of the candidates."""
+    """Evidence for a number of clusters, from measures of the candidates."""
     if not features:  # all samples are equal
         return 0.0
     values = learned_validity().of_each(features, sample)
@@ -110,11 +110,11 @@ def plausible_numbers(curve, p_value=0.0):
 
 
 def choice_words(plausible, structure):
-    """How sure the choice of a number of clusters is, in words."""
+    """How certain the choice of a number of clusters is, in words."""
     best, *others = plausible
-    close = "no other number comes near"
+    close = "no other number comes close"
     if others:
-        close = f"{' and '.join(map(str, others))} can hardly be told from it"
+        close = f"{' or '.join(map(str, others))} is nearly as plausible"
     if best == 1:
         return f"1: {structure.words}{f'; {close}' * bool(others)}."
     return f"{best}: {close}. A guess: on data with known classes it is often wrong."

@@ -17,7 +17,7 @@ __all__ = ["CURVE_CANDIDATES", "Candidate", "Given", "default_candidates"]
 
 # Clusters up to which candidates need not save time.
 FEW_CLUSTERS = 5
-# Samples beyond which Ward's method looks at near pairs alone.
+# Beyond this many samples, Ward's method considers near pairs only.
 MAX_WARD = 3_500
 # Of an even share, the least samples on either side of a link that is cut.
 SMALLEST_PART = 0.25
@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Given:
-    """What users know of the samples.
+    """What users know about the samples.
 
     Parameters
     ----------
@@ -82,7 +82,8 @@ class Given:
 def default_candidates(tier="fast"):
     """Candidates by name.
 
-    Many are cheap variants of each other: the vote gains more from them than from a few dear ones.
+    Many are cheap variants of each other: the vote gains more from them than from a few costly
+    ones.
     """
     ranks = partial(mixture, rows="normal_scores")
     fast = {
@@ -238,7 +239,7 @@ def least_squares(geometry, n_clusters, rng, **given):
 
 
 def separation(geometry, n_clusters, rng, **given):
-    # for many clusters a boundary for each pair is too dear
+    # for many clusters a boundary for each pair is too costly
     multiway = "pairwise" if n_clusters <= FEW_CLUSTERS else "one-vs-rest"
     model = separatrix.MaximinSeparationClustering(n_clusters, multiway=multiway, random_state=rng)
     return model.fit(geometry.X, **given).predict(geometry.X)

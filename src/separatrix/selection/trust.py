@@ -7,7 +7,7 @@ from separatrix.selection.gaps import lie_apart
 
 __all__ = ["agreement_with", "trust_words"]
 
-# Agreement with the result from which on a word holds, with what the candidates do that voted.
+# Least agreement with the result for each word, and what it says of the candidates that voted.
 SCALE = (
     (0.9, "strong: {} find nearly the same clusters"),
     (0.75, "moderate: {} find similar clusters with different borders"),
@@ -17,7 +17,7 @@ SCALE = (
 # Largest share of tables without clusters with as much structure where trust is strong.
 STRONG_LEVEL = 0.01
 APART = "strong: the clusters lie apart, no chain of near samples joins them; {} find them"
-PARTED = "unsure: a gap parts the clusters, but chance makes gaps as wide; {} find them"
+PARTED = "unsure: a gap separates the clusters, but chance makes gaps as wide; {} find them"
 
 
 def agreement_with(labels, found):

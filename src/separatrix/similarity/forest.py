@@ -12,8 +12,8 @@ from separatrix.similarity.neighbors import squared_distance
 class ApproximateSearch:
     """Nearest rows, most of them but not all, in single precision.
 
-    Trees part the rows again and again at medians along random directions, and the rows of a leaf
-    are compared with each other. Then each row tries the neighbours of its neighbours, as in [1]_,
+    Trees divide the rows repeatedly at medians along random directions, and the rows of a leaf are
+    compared with each other. Then each row tries the neighbours of its neighbours, as in [1]_,
     until few of them change. The same rows give the same answer, on any number of threads.
 
     Parameters
@@ -30,11 +30,11 @@ class ApproximateSearch:
     """
 
     N_TREES = 8
-    # Neighbours that are kept on the way, if fewer are asked for: what leads to others.
+    # Neighbours that are kept during the search, if fewer are asked for: they lead to others.
     LEAST_KEPT = 15
-    # The end: so many rounds, or so small a share of neighbours that a round has changed.
+    # The search ends after this many rounds, or when a round changes less than this share.
     MAX_ROUNDS, SETTLED = 12, 0.002
-    # Rows that the search for those nearest to a new one goes on from.
+    # Number of rows from which the search for those nearest to a new row continues.
     N_OPEN = 30
     # Beyond this, in units of the known rows, all new ones are equally far.
     FARTHEST = 1e15
@@ -49,7 +49,7 @@ class ApproximateSearch:
         self._table = None
 
     def __getstate__(self):
-        # compiled code trusts the indices in a table, and a file may hold any
+        # compiled code does not check the indices in a table, and a file may hold any
         return {**vars(self), "_table": None}
 
     def _single(self, rows):
@@ -111,7 +111,7 @@ class ApproximateSearch:
 
 
 class Forest:
-    """Trees that part rows in two at medians of projections, down to leaves of a least size.
+    """Trees that divide rows in two at medians of projections, down to leaves of a minimum size.
 
     All nodes of a level of a tree have one direction, the difference of two rows, so that one
     product of matrices gives all projections. Part p of 2^l at level l are the places from
@@ -200,9 +200,9 @@ class NeighborTable:
         return table
 
     def try_neighbors_of_neighbors(self, n_threads):
-        """Improve the neighbours by theirs; the share of neighbours that are new after that.
+        """Improve the neighbours by theirs; return the share of new neighbours.
 
-        The links are not changed meanwhile, so that the order of the rows does not matter.
+        The links do not change during a round, so that the order of the rows does not matter.
         """
         links, is_old = _with_reverse(self.neighbors, self.is_old)
         tried = partial(
@@ -318,7 +318,7 @@ def _with_reverse(neighbors, is_old):  # IN, IN
 @njit(nogil=True)
 def _try_for_rows(rows, links, old_links, neighbors, squares, is_old, start, stop):
     # IN, IN, IN, INOUT, INOUT, OUT, IN, IN
-    """Try what the links of some rows lead to in one or two steps, unless both are old."""
+    """Try the rows that links lead to in one or two steps, unless both are old."""
     tried = np.full(len(rows), -1, dtype=np.int32)  # the last row that tried each one
     before = np.empty_like(neighbors[0])
     for row in range(start, stop):

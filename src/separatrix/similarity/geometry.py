@@ -15,7 +15,7 @@ from separatrix.similarity.spanning_trees import spanning_tree
 
 __all__ = ["Geometry"]
 
-# Neighbours that are searched, those that make a graph, and those whose share makes another.
+# Number of neighbours that are searched, that make a graph, and whose shared part makes another.
 N_SEARCHED = 30
 N_LINKED = 10
 N_SHARED = 15
@@ -25,14 +25,14 @@ COPY = 1e-7
 LEAST_SIMILARITY = 1e-10
 # The neighbour whose distance is the core radius of a sample.
 N_CORE = 5
-# Vectors of an embedding that are computed at least, so that it does not matter who asks first.
+# Least number of vectors of an embedding, so that the order of the calls does not matter.
 MIN_VECTORS = 3
 # Of the mean variance, added to each before features are whitened.
 RIDGE = 0.01
 
 
 class Geometry:
-    """Neighbours, graphs and trees of samples, each made when it is first asked for.
+    """Neighbours, graphs and trees of samples, each made when it is first needed.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Geometry:
         self._trees: dict = {}
 
     def prepare(self, n_clusters):
-        """Make at once what candidates and scores ask for, up to a number of clusters."""
+        """Make everything that candidates and scores need, up to a number of clusters."""
         self.embedding(n_clusters, "graph")
         self.embedding_tree(n_clusters)
         self.whitened.embedding(n_clusters, "shared_graph")
@@ -92,7 +92,8 @@ class Geometry:
     def shared_graph(self):
         """Share of the fifteen nearest samples, and themselves, that near samples have in common.
 
-        Distances in many dimensions say little; common neighbours still tell who belongs together.
+        Distances in many dimensions say little; common neighbours still show which samples belong
+        together.
         """
         near = self.neighbors[:, :N_SHARED]
         n_samples, n_near = near.shape

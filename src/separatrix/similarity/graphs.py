@@ -30,7 +30,7 @@ from separatrix.similarity.neighbors import (
 AFFINITIES = ("rbf", "cosine", "local")
 GRAPHS = ("full", "union", "mutual")
 SEARCHES = ("auto", "exact", "approximate")
-# What neighbors="auto" searches approximately: more samples, of more features, than these.
+# With neighbors="auto", more samples of more features than these are searched approximately.
 MANY_SAMPLES, MANY_FEATURES = 10_000, 6
 
 
@@ -208,7 +208,7 @@ class SimilarityGraph:
 
     @property
     def n_isolated(self):
-        """Number of samples that no similarity tells anything about."""
+        """Number of samples that are not similar to any other."""
         return n_isolated(self.W, self.counts)
 
     @property
@@ -335,7 +335,7 @@ def similarity_graph(
 
     similarity = Similarity.fitting(X, affinity, gamma)
     rows = similarity.rows(X)
-    members = canonical_order(X)  # which settles who is nearer of two as near
+    members = canonical_order(X)  # which breaks ties of equal distances
     if affinity == "cosine":  # zero samples are similar to none, but not far from the unit sphere
         members = members[squared_norms(rows)[members] > 0]
     found = sigma = None
@@ -362,8 +362,9 @@ def similarity_graph(
 def distinct_graph(X, sample_weight=None, **choices):
     """Graph of the similarities of samples, in which equal ones are one node of their weight.
 
-    Neighbours are distinct samples, and equal ones have the same. Otherwise those of many copies
-    would be copies alone, and some would have other neighbours than others.
+    Neighbours are distinct samples, and equal samples have the same neighbours. Otherwise the
+    neighbours of samples with many copies would all be copies, and equal samples could have
+    different neighbours.
 
     Parameters
     ----------
@@ -438,7 +439,7 @@ def _check_choices(X, affinity, graph, n_neighbors, gamma, neighbors):
         ("neighbors", neighbors, SEARCHES),
     ):
         if value not in choices:
-            raise ValueError(f"{name}={value!r} is none of {choices}.")
+            raise ValueError(f"{name}={value!r} must be one of {choices}.")
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
     if affinity == "rbf" and not (gamma is not None and 0 < gamma < np.inf):
@@ -499,9 +500,9 @@ def check_similarity(W):
 
 @dataclass(frozen=True, eq=False)
 class GivenGraph:
-    """Similarities, or the matrix Q, that a user brought; has the methods of SimilarityGraph.
+    """Similarities, or the matrix Q, given by a user; has the methods of SimilarityGraph.
 
-    Samples of equal rows are one node: nothing tells them apart.
+    Samples with equal rows are one node: nothing distinguishes them.
     """
 
     W: Any
@@ -538,7 +539,7 @@ class GivenGraph:
 
     @property
     def n_isolated(self):
-        """Number of samples that no similarity tells anything about; none for a matrix Q."""
+        """Number of samples that are not similar to any other; zero for a matrix Q."""
         return 0 if self.is_matrix else n_isolated(self.W, self.counts)
 
     def match(self, X):
@@ -546,7 +547,7 @@ class GivenGraph:
         return self.known.match(X)
 
     def to_new(self, X):
-        """The rows of new samples are given, too."""
+        """The rows of new samples are given by the user too."""
         return X if self.place is None else summed_columns(X, self.place)
 
 
@@ -590,7 +591,8 @@ class ContractedGraph:
         entries = (weight / whole[distinct], (distinct, place))
         shares = sp.csr_array(entries, (len(whole), len(counts)))
         if sp.issparse(graph.W) and graph.has_samples:
-            # no sample is similar to itself there, but those of a node are to its equal ones
+            # no sample is similar to itself there, but the samples of a node are similar to equal
+            # ones
             alike = np.zeros(len(whole))
             alike[graph.members] = 1.0
             others = graph.W - sp.diags_array(graph.W.diagonal())
@@ -631,7 +633,7 @@ class ContractedGraph:
 
     @property
     def is_matrix(self):
-        """Whether a user brought the matrix of the criterion itself."""
+        """Whether the user gave the matrix of the criterion itself."""
         return self.graph.is_matrix
 
     @property
@@ -646,7 +648,7 @@ class ContractedGraph:
 
     @property
     def n_isolated(self):
-        """Number of samples that no similarity tells anything about."""
+        """Number of samples that are not similar to any other."""
         return 0 if self.is_matrix else n_isolated(self.W, self.counts)
 
     def match(self, X):
@@ -674,7 +676,7 @@ LAPLACIANS = ("unnormalized", "symmetric", "random-walk")
 
 
 def n_isolated(W, counts=None):
-    """Number of samples that are similar to no other, not even to a copy; not all of them."""
+    """Number of samples not similar to any other, not even to a copy; an error if all are so."""
     counts = np.ones(W.shape[0], dtype=np.int64) if counts is None else counts
     sums = np.asarray(W.sum(axis=1)).ravel() - np.where(counts <= 1, W.diagonal(), 0.0)
     isolated = int(counts[sums <= 0].sum())
@@ -708,7 +710,7 @@ def laplacian(W, kind):
         without similarities counts as one, its row and column are zero.
     """
     if kind not in LAPLACIANS:
-        raise ValueError(f"kind={kind!r} is none of {LAPLACIANS}.")
+        raise ValueError(f"kind={kind!r} must be one of {LAPLACIANS}.")
     degree = degrees(W)
     if kind == "unnormalized":
         return _diagonal_less(degree, W, np.ones_like(degree), np.ones_like(degree))

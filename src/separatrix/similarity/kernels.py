@@ -24,13 +24,13 @@ from separatrix._sklearn import (
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.rows import check_fits_memory, dense_blocks, features_of, sample_rows
 
-# Rows whose distances to each other tell a typical one.
+# Number of rows from whose distances a typical one is found.
 DISTANCE_ROWS = 2_000
-# Rows that the features of a kernel are spanned by are chosen from so many, or from so many times
-# the features.
+# The rows that span the features of a kernel are chosen from this many, or from this many times
+# the number of features.
 LANDMARK_ROWS = 3_000
 LANDMARK_ROWS_PER_FEATURE = 10
-# Up to so many clusters the width of a kernel is that of all samples.
+# Up to this many clusters the width of a kernel is that of all samples.
 FEW_CLUSTERS = 10
 # Values whose squares single precision still holds.
 LARGEST_SINGLE = 1e18
@@ -143,14 +143,14 @@ class Kernel:
         return replace(self, gamma=float(gamma))
 
     def describe(self, tags):
-        """Tell scikit-learn what kind of X goes with the kernel."""
+        """Tell scikit-learn what kind of X the kernel takes."""
         tags.input_tags.pairwise = self.is_precomputed
         tags.input_tags.sparse = not (self.is_precomputed or self.is_chi2)
         tags.array_api_support = isinstance(self.name, str) and self.name in ON_DEVICES
         return tags
 
     def check_samples(self, X):
-        """Refuse what is no kernel matrix where X should be one, before any work on it."""
+        """Refuse X if it should be a kernel matrix and is not, before any work on it."""
         if not self.is_precomputed:
             return
         if X.shape[0] != X.shape[1]:
@@ -168,7 +168,7 @@ class Kernel:
             if sp.issparse(X) or sp.issparse(Y):
                 raise TypeError("kernel='chi2' needs dense samples, got a sparse X; use toarray.")
             X, Y = writeable(X), writeable(Y)
-        with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
+        with np.errstate(over="ignore", invalid="ignore"):  # the next lines raise an error
             if self.is_rbf:
                 values = gaussian(X, Y, self.gamma)
             else:
@@ -214,7 +214,7 @@ class Kernel:
             raise indefinite_kernel(-INDEFINITE * largest, largest)
 
     def _check_symmetric(self, rows):
-        """Refuse a callable that is no kernel, as a few samples tell."""
+        """Refuse a callable that is not a kernel, judged by a few samples."""
         K = self.values(rows, rows.copy())  # of one and the same array only half is computed
         difference, scale = np.abs(K - K.T).max(), np.abs(K).max()
         if difference > INDEFINITE * scale:
@@ -393,7 +393,7 @@ def writeable(array):
 def resolved_gamma(gamma, rows, weights, n_clusters=1):
     """The parameter `gamma`, a number or the rule for one, as a number.
 
-    A width by distances is as much smaller, for many clusters, as clusters are.
+    With many clusters, a width by distances shrinks in proportion to the clusters.
     """
     if isinstance(gamma, str):
         if gamma == "scale":
@@ -407,7 +407,7 @@ def resolved_gamma(gamma, rows, weights, n_clusters=1):
             f"gamma={gamma!r} must name a distance and a positive multiple of it, such as "
             "('mean', 0.5) or ('median', 1.0)."
         )
-    # the width of a kernel is no place for chance: the same rows are drawn each time
+    # the width of a kernel must not depend on chance: the same rows are drawn each time
     rows, weights = sample_rows(rows, weights, size=DISTANCE_ROWS, rng=np.random.RandomState(0))
     multiple = float(gamma[1]) * cluster_shrinkage(rows, weights, n_clusters)
     return distance_gamma(rows, weights, rule=gamma[0], multiple=multiple)
@@ -417,7 +417,7 @@ def cluster_shrinkage(rows, weights, n_clusters):
     """Standard deviation within the clusters of k-means, as a share of that within 10 of them.
 
     One for up to 10 clusters: typical distances of samples are then distances of clusters, too.
-    Neither the order of rows nor how often they are repeated matters, if weights say it as well.
+    Neither the order of rows matters, nor whether repetition is given by rows or by weights.
     """
     if n_clusters <= FEW_CLUSTERS:
         return 1.0
@@ -433,7 +433,7 @@ def cluster_shrinkage(rows, weights, n_clusters):
 
 
 def farthest_rows(rows, n_rows):
-    """Rows, each as far as can be from those before it; the first from the mean of all."""
+    """Rows, each as far as possible from those before it; the first from the mean of all."""
     rows = rows if sp.issparse(rows) else rows - rows.mean(axis=0)
     nearest = row_norms(rows, squared=True)
     chosen: list[int] = []
@@ -462,7 +462,7 @@ def with_short_indices(rows):
 
 def scale_gamma(X, weights=None):
     """Kernel coefficient 1 / (n_features * variance of X), as scikit-learn's SVC has it."""
-    if not sp.issparse(X):  # far from the origin, squares would swallow the differences
+    if not sp.issparse(X):  # far from the origin, squares would lose the differences
         X = X - X.mean()
     squares = X.multiply(X) if sp.issparse(X) else X * X
     mean, square = (
@@ -518,8 +518,8 @@ def _of_width(typical, rule, multiple):
     width = float(multiple) * float(typical)
     if not 1e-150 < width < 1e150:
         raise ValueError(
-            f"gamma=({rule!r}, {multiple:g}) makes a width of {width:g}, whose square cannot be "
-            "computed with; take a multiple nearer to 1."
+            f"gamma=({rule!r}, {multiple:g}) gives a width of {width:g}, whose square is out of "
+            "range; use a multiple nearer to 1."
         )
     return 1.0 / width**2
 
@@ -528,7 +528,7 @@ def _of_width(typical, rule, multiple):
 
 
 def squared_distances(X, Y):
-    """Squared distances of rows; of equal ones zero, and not what rounding leaves of it."""
+    """Squared distances of rows; exactly zero for equal rows, whatever the rounding."""
     if not is_numpy(X):
         return _squared_distances_on_device(X, Y)
     squares = euclidean_distances(X, Y, squared=True)
@@ -555,7 +555,7 @@ def _squared_distances_on_device(X, Y):
 def gaussian(X, Y, gamma):
     """Gaussian kernel of rows, one for equal ones however narrow it is."""
     values = squared_distances(X, Y)
-    with np.errstate(over="ignore"):  # the kernel of what is infinitely far is zero
+    with np.errstate(over="ignore"):  # the kernel at an infinite distance is zero
         values *= -float(gamma)
     xp, _ = namespace_of(values)
     return xp.exp(values)
@@ -566,7 +566,7 @@ def gaussian_of_norms(rows, norms, i, gamma):
     sums = norms + norms[i]
     squares = sums - 2.0 * (rows @ rows[i])
     squares[squares <= 10 * np.finfo(np.float64).eps * sums] = 0.0
-    with np.errstate(over="ignore"):  # the kernel of what is infinitely far is zero
+    with np.errstate(over="ignore"):  # the kernel at an infinite distance is zero
         squares *= -float(gamma)
     return np.exp(squares)
 
@@ -597,7 +597,7 @@ def constant_to_kernel():
 
 
 def scatter_in_kernel(K):
-    """Summed squared distances of samples from their mean, in the space of a kernel matrix."""
+    """Sum of the squared distances of samples from their mean, in the space of a kernel matrix."""
     return float(np.trace(K) - K.sum() / len(K))
 
 

@@ -13,8 +13,8 @@ the way precondition L + cI for every c >= 0 and give starting vectors for the e
 
 The preconditioner is aggregation multigrid with a K-cycle [1]_: piecewise constant
 interpolation, a Gauss-Seidel sweep down and one up, and at most two steps of conjugate gradients
-on every coarser graph. A sweep leaves the residual behind, so that no step needs a product with
-the matrix besides. Eigenvectors come from LOBPCG [2]_, refined from graph to graph.
+on every coarser graph. A sweep also gives the residual, so that no step needs another product with
+the matrix. Eigenvectors come from LOBPCG [2]_, refined from graph to graph.
 
 Kernels run on one thread: steps are short, and threads that wait for each other on a busy
 machine cost far more than they gain.
@@ -344,8 +344,8 @@ class _Graph:
 def _ordered(W):
     """Rows of a graph with neighbours near each other in memory, and the order of its nodes.
 
-    Breadth first from a node far out. This is a Cuthill-McKee order but for the sorting by
-    degrees, for which SciPy takes quadratic time at a hub. Few nodes keep their order: dense
+    Breadth first from a node far out. This is a Cuthill-McKee order except for the sorting by
+    degrees, for which SciPy takes quadratic time at a hub. A small graph keeps its order: dense
     linear algebra gains nothing from another.
     """
     n_nodes = W.shape[0]

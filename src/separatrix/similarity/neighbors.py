@@ -75,7 +75,7 @@ def pair_products(A, i, B, j):
 def distance_blocks(A, B):
     """Distances of all rows of `A` to all rows of `B`, some rows of `A` at a time.
 
-    Inner products give them fast, but those of near rows drown in rounding errors; these are
+    Inner products give them fast, but for near rows they are lost in rounding errors; these are
     computed again from the differences.
 
     Yields

@@ -23,7 +23,7 @@ LIFT = 1e-6
 
 @dataclass(frozen=True)
 class Form:
-    """A symmetric matrix Q that says how samples pull at each other.
+    """A symmetric matrix Q of the interactions between samples.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Form:
         return form_of(W.tocsr() if sp.issparse(W) else W, self.name, self.own, counts)
 
     def to_new(self, similarities):
-        """What rows of Q would be for new samples, as products with vectors h need them.
+        """Rows of Q for new samples, as needed for products with vectors h.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ def spread_of(values):
     """Difference of the last and the first of ascending eigenvalues.
 
     Only differences count: a multiple of I in the matrix changes nothing on the sphere. Where all
-    are equal but for rounding, what is smooth does not matter, and their size is as good.
+    are equal except for rounding, smoothness does not matter, and their size serves as well.
     """
     values = np.asarray(values)
     if len(values) == 0:

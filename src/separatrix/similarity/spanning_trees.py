@@ -24,7 +24,7 @@ __all__ = [
     "parting_links",
     "spanning_tree",
 ]
-# Samples up to which plain Python is done before a compiler would have begun.
+# Up to this many samples, plain Python is faster than compilation.
 FEW_SAMPLES = 400
 
 
@@ -135,9 +135,9 @@ def _prim(columns, floors, sample, length, square):  # IN, IN, INOUT*3
 
     A link is at least as long as the larger floor of its ends, and of equally long ones the one
     of the lesser distance counts as shorter. Prim's algorithm with the distances of one sample at
-    a time, so that memory stays linear. Samples that are not reached yet stand side by side,
-    features in rows, where the compiler takes several at once; `length` and `square` are those of
-    their shortest links, infinite at first.
+    a time, so that memory stays linear. Samples that are not reached yet are stored contiguously,
+    features in rows, so that the compiler can vectorise; `length` and `square` are those of their
+    shortest links, infinite at first.
     """
     n_features, n_samples = columns.shape
     waiting = columns[:, 1:].copy()
@@ -177,7 +177,7 @@ def _prim(columns, floors, sample, length, square):  # IN, IN, INOUT*3
 
 
 def _prim_of_few(columns, floors, sample, length, square):
-    """The same in NumPy, all samples that wait at once."""
+    """The same in NumPy, for all samples not reached yet at once."""
     n_samples = columns.shape[1]
     waiting, floor = columns[:, 1:].copy(), floors[1:].copy()
     link = np.zeros(n_samples - 1, dtype=np.int64)
@@ -208,7 +208,7 @@ def neighbor_tree(X, cores, neighbors, search_in):
     """Spanning tree that is minimal among links of neighbours; almost the minimum of all.
 
     Parts that no neighbours connect are linked by their nearest samples. A link of samples that
-    are no neighbours is missed where these are connected some other way, by a longer link.
+    are not neighbours is missed if these are connected in another way, by a longer link.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def _nearest_strangers(X, part, n_parts, search_in):
         for one in (0, 1):
             here, there = np.flatnonzero((side == one) & asking), np.flatnonzero(side != one)
             if len(here) > 0:
-                # where none is found, -1 is a stranger, too, if not the nearest
+                # if none is found, -1 also counts as a stranger, but not as the nearest
                 found = there[search_in(X[there]).nearest(X[here], 1)[:, 0]]
                 away = pair_distances(X, here, X, found)
                 nearer = away < distance[here]
@@ -272,8 +272,8 @@ def _nearest_strangers(X, part, n_parts, search_in):
 def contracted_tree(tree, groups):
     """The tree that is left when the samples of each group become one.
 
-    Of the least tree of a graph, the least tree of the contracted graph keeps a part: a link that
-    is the longest of a circle is so after the contraction, too.
+    The minimum tree of the contracted graph is part of the minimum tree of the graph: a link that
+    is the longest of a cycle remains so after the contraction.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def contracted_tree(tree, groups):
 
 
 def parting_links(tree, conflicts, colors):
-    """Links that part what must not be in one cluster, in the least total length of the others.
+    """Links to cut so that no cluster has a conflict, with the least total length of the others.
 
     The shortest links are taken first, unless one would join samples in conflict, or of two
     colors. For colors of one sample each this is exact: sets of links that join no two of these
@@ -354,9 +354,9 @@ def parting_links(tree, conflicts, colors):
 def cut_labels(tree, n_clusters, *, smallest, sizes=None, parting=None):
     """Clusters that are left when the longest links between large enough parts are cut.
 
-    Links are looked at from the longest to the shortest, and one is cut if both parts that it
-    connects have at least `smallest` samples, leaves not counted: so an outlier is no cluster.
-    Where this gives too few clusters, `smallest` is halved, and in the end leaves count.
+    Links are considered from the longest to the shortest, and a link is cut if both parts that it
+    connects have at least `smallest` samples, not counting leaves: so an outlier is not a cluster.
+    If this gives too few clusters, `smallest` is halved, and finally leaves count.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ def _cut(children, rooted, weights, cut, n_clusters, smallest):
 def _parts_of(rooted, cut, weights):
     """Part of each sample when the links above the samples in `cut` are cut.
 
-    Also the weight of each sample with all that hangs on it, and that of each part.
+    Also the weight of each sample with its subtree, and that of each part.
     """
     arrays = (*rooted, cut, np.zeros(len(cut), dtype=np.int32), weights.copy())
     labels, below = map(np.asarray, _called(_parts, len(cut), *arrays))

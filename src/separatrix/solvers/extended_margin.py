@@ -1,14 +1,14 @@
 r"""Machines of all samples, from labels that were found on few of them.
 
-Labels of few samples tell where clusters are, but a machine that is fitted to them alone has more
-weights than they can settle. So it only labels all samples, and the next machine is fitted to
-those: a ridge regression on kernel values k at some landmarks,
+Labels of few samples show where clusters are, but a machine fitted to them alone has more weights
+than they determine. So it only labels all samples, and the next machine is fitted to those labels:
+a ridge regression on kernel values k at some landmarks,
 
 .. math:: \min_{w, b} \; \tfrac12 \|w\|^2 + \tfrac C2 \sum_i s_i (f(x_i) - y_i)^2, \qquad
           f(x) = w^\top P^\top k(x) + b,
 
-with the map P of kernel values to features whose inner products are the kernel. It needs no more
-than sums over all samples, so a pass makes the values of one chunk after the other and keeps none.
+with the map P of kernel values to features whose inner products are the kernel. It needs only sums
+over all samples, so a pass computes the values of one chunk after another and keeps none.
 """
 
 from dataclasses import dataclass, replace
@@ -128,7 +128,7 @@ class LabelSums:
         weight, covariance = self.moments.weight, self.moments.covariance
         mean = projection.T @ (self.moments.mean + shift)
         scatter = weight * (projection.T @ covariance @ projection)
-        # the map of kernel values amplifies what rounding leaves of their sums
+        # the map of kernel values amplifies rounding errors of their sums
         amplified = np.linalg.norm(projection, 2) ** 2 * np.trace(covariance)
         scatter[np.diag_indices_from(scatter)] += max(1 / C, 100 * EPS * weight * amplified)
         right = projection.T @ self.first - np.outer(mean, self.total)

@@ -35,7 +35,7 @@ def hat_matrix(K, reg, weight=None):
               \tilde K = W^{1/2} K W^{1/2},
 
     which turns targets into weights times fitted values. Where a weight is a number of equal
-    samples, it is what the matrix of all of them sums to.
+    samples, this is the sum of the matrix over all of them.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def targets_of(labels, n_clusters):
 
 
 def random_labels(sizes, rng, links=None, weight=None):
-    """Labels at random, as many of each as its target says, if links and weights allow."""
+    """Random labels, as many of each as its target size, if links and weights allow."""
     if links is not None:
         scores = rng.standard_normal((links.n_samples, links.n_clusters))
         bounds = {"min_size": np.floor(sizes.targets), "max_size": np.ceil(sizes.targets)}
@@ -152,7 +152,7 @@ class Flips:
     weight: Any = None
 
     def leave_one_out(self, R):
-        """Values that classifiers would give each sample had it been left out."""
+        """Values of each sample by classifiers that leave it out."""
         weight = 1.0 if self.weight is None else self.weight
         targets = targets_of(self.labels, len(self.sums))
         fitted = (2 * self.sums - self.sums.sum(axis=0)) / weight
@@ -176,10 +176,10 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
 
     .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
 
-    is (10) of the paper, with Lemma 1 put right: it has 1 where n belongs. Written with cluster
+    is (10) of the paper, with Lemma 1 corrected: it has 1 where n belongs. Written with cluster
     indicators :math:`e_h` it is :math:`kn + (4 - k) 1^\top R 1 - 4 \sum_h e_h^\top R e_h`. Moving
-    sample j from cluster c to d lowers it by :math:`8 (T_{dj} - T_{cj} + R_{jj})` with
-    :math:`T_h = R e_h`, so each of the candidates costs O(1), and a move two rows of R.
+    sample j from cluster c to d lowers it by :math:`8 (T_{dj} - T_{cj} + R_{jj})` with :math:`T_h
+    = R e_h`, so each of the candidates costs O(1), and a move two rows of R.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
 
 
 def shaken(R, labels, sizes, n_shakes=N_SHAKES):
-    """Algorithm 3 as it is printed, which need not end with the sizes it aims at.
+    """Algorithm 3 as printed in the paper, which need not end with its target sizes.
 
     Parameters
     ----------
@@ -301,8 +301,8 @@ def tangent_labels(sums, sizes, links, counted):
 class Nodes:
     """What moves as a whole: samples, or the components that links make of them.
 
-    For two clusters the samples of a component may have either sign, so that one of its clusters
-    gains what the other loses; signs are such that the one that its label says gains.
+    For two clusters the samples of a component may have either sign, so that one cluster gains
+    what the other loses; signs are such that the cluster of its label gains.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ class Nodes:
 
     @classmethod
     def of(cls, R, links, counted):
-        """Nodes of all samples, which count as so many each."""
+        """Nodes of all samples, each with its count."""
         if links is None:
             return cls(R, counted, np.zeros(len(R) + 1, np.int64), np.zeros(0, dtype=np.int64))
         size = links.totals(counted)
@@ -368,7 +368,7 @@ def sums_of(R, labels, n_clusters):
 
 
 def sizes_of(labels, counted, n_clusters):
-    """Sizes of clusters, of samples that count as so many each."""
+    """Sizes of clusters of samples, each with its count."""
     return np.bincount(labels, counted, n_clusters)
 
 
@@ -418,7 +418,7 @@ def _move(state, j, d):
 
 @njit
 def _gain(state, j, d):
-    """What the own sums rise by when node j moves to cluster d, halved."""
+    """Half of the increase of the own sums when node j moves to cluster d."""
     return state.sums[d, j] - state.sums[state.labels[j], j] + state.R[j, j]
 
 
@@ -493,7 +493,7 @@ def _best_move(state, first, last, at_least, into_bounds):
 
 @njit
 def _settle(state):
-    """Move the least unwilling nodes until all sizes are within their bounds."""
+    """Move the nodes that cost least until all sizes are within their bounds."""
     n_moves = 0
     while True:
         chosen, target = _best_move(state, 0, len(state.labels), -np.inf, True)

@@ -1,4 +1,4 @@
-r"""What clusters tell of the samples, for soft labels: information and its generalisations.
+r"""Information between soft clusters and samples, and its generalisations.
 
 Samples have weights :math:`s_i` that add up to one, and probabilities :math:`p_{ik}` of clusters,
 so that cluster k has the share :math:`\pi_k = \sum_i s_i p_{ik}` and the distribution
@@ -55,7 +55,7 @@ class CentredRows:
 
 @dataclass(frozen=True)
 class Information:
-    r"""Mutual information of samples and clusters, or its symmetric kin.
+    r"""Mutual information of samples and clusters, or its symmetric form.
 
     .. math:: \sum_k \pi_k \, \mathrm{KL}(p(x|k), p(x))
               = H(\pi) - \sum_i s_i H(p_i) \quad \text{or} \quad
@@ -204,7 +204,7 @@ def objective_of(name, comparison, rows, weights, *, n_clusters):
     compared = Comparison.of(comparison, n_clusters)
     if name == "mmd":
         return Distances(rows, euclidean_norms, compared)
-    # it loads numba, which the other objectives do without
+    # it loads numba, which the other objectives do not need
     from separatrix.solvers.transshipment import Transshipment
 
     points, places = transport_points(rows.rows, weights)
@@ -217,7 +217,7 @@ def transport_points(rows, weights):
     n_rows = rows.shape[0]
     if n_rows <= TRANSPORT_POINTS:
         return rows, sp.eye_array(n_rows, format="csr")
-    # an objective is no place for chance: the same rows are drawn each time
+    # an objective must not depend on chance: the same rows are drawn each time
     rng = np.random.RandomState(0)
     drawn = np.sort(rng.choice(n_rows, TRANSPORT_POINTS, replace=False, p=weights))
     nearest = pairwise_distances_argmin(rows, rows[drawn])

@@ -4,15 +4,15 @@ A program is written in the variables x of a concave maximisation,
 
 .. math:: \max_x \; b^\top x \quad \text{subject to} \quad X(x) \succeq 0, \; s(x) \ge 0,
 
-with X and s affine or concave quadratic. The matrix M that goes with the first constraint stands
-for the products :math:`y y^\top` of labels. Programs of labellings have only a few x for each
-sample, though M has one entry for each pair, so a step costs a few products of n-by-n matrices,
-where a general solver factors a system with a row for each pair.
+with X and s affine or concave quadratic. The matrix M of multipliers of the first constraint
+represents the products :math:`y y^\top` of labels. Programs of labellings have only a few x for
+each sample, though M has one entry for each pair, so a step costs a few products of n-by-n
+matrices, where a general solver factors a system with a row for each pair.
 
 Steps are primal-dual, in the direction of Helmberg, Kojima and Monteiro, with Mehrotra's
-prediction and correction. The correction takes up the curvature of X as well: without it steps
-are five times as many. Every iterate is feasible, so each x bounds the optimum from below and
-each M from above.
+prediction and correction. The correction includes the curvature of X: without it there are five
+times as many steps. Every iterate is feasible, so each x bounds the optimum from below and each M
+from above.
 """
 
 from abc import ABCMeta, abstractmethod
@@ -27,9 +27,9 @@ from separatrix.result import Status
 
 # Steps go this share of the way to the boundary, which is sought by steps shorter by a tenth.
 TO_BOUNDARY, SHORTER = 0.95, 0.9
-# Steps this short lead nowhere.
+# Steps this short make no progress.
 SHORTEST = 1e-6
-# Least centring of a step: more haste leaves the central path and costs more than it gains.
+# Least centring of a step: less would leave the central path and cost more than it gains.
 LEAST_CENTRING = 0.01
 
 
@@ -37,7 +37,7 @@ LEAST_CENTRING = 0.01
 
 
 class Program(metaclass=ABCMeta):
-    """What `optimize_program` asks of a program."""
+    """Interface of the programs that `optimize_program` solves."""
 
     gains: np.ndarray  # b
 
@@ -193,7 +193,7 @@ def optimize_program(program, *, tol, max_steps, progress):
 
 @dataclass(frozen=True)
 class _Step:
-    """Changes of all that a program has."""
+    """Changes of all variables of a program."""
 
     x: np.ndarray
     X: np.ndarray
@@ -204,7 +204,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Point(_Step):
-    """All that a program has, and the shorter of the two steps that led there."""
+    """All variables of a program, and the shorter of the two steps that led there."""
 
     shortest: float
 
@@ -219,7 +219,7 @@ class _Path:
         self.factor = None
         if self.Z is None:
             return
-        with np.errstate(all="ignore"):  # next to the boundary numbers may leave their range
+        with np.errstate(all="ignore"):  # near the boundary numbers may overflow
             A = program.system(x, s, self.Z, M, y)
         diagonal = np.diag(A)
         if not (np.isfinite(diagonal) & (diagonal > 0)).all():

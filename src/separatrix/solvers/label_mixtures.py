@@ -8,13 +8,13 @@ choice of one labelling y among a set B by a convex problem, (7) of [1]_:
           \tfrac12 (y \odot \alpha)^\top K (y \odot \alpha)
 
 where G is the dual objective of a machine and only its quadratic term depends on the labels. B has
-far too many members to be listed. So it is grown: solve over the labellings at hand, look for one
-that the solution violates most, add it, and go on.
+far too many members to list. So it is grown: solve over the labellings so far, find the one that
+the solution violates most, add it, and repeat.
 
 Both papers have two clusters. Here there may be more: a labelling then has one vector of signs for
 each cluster against the rest, each with multipliers of its own, and G is summed over them. Weights
-belong to labellings as a whole, so all that is said of two clusters holds of more. Only, how
-clusters are numbered is no longer a matter of indifference; labellings are aligned to the first.
+belong to labellings as a whole, so everything that holds for two clusters holds for more, except
+that the numbering of clusters now matters: labellings are aligned to the first.
 
 References
 ----------
@@ -49,19 +49,19 @@ from separatrix.solvers.margin_distribution import (
 SPECTRAL_STARTS = 5
 # Clusterings by k-means that are labellings to begin with, in each of two spaces.
 KMEANS_STARTS = 5
-# Leading eigenvectors of the kernel that stand for it while starts are improved.
+# Leading eigenvectors of the kernel that approximate it while starts are improved.
 ROUGH_RANK = 50
 # Most rounds of improving a labelling; few are needed.
 MAX_ASCENTS = 100
 # Starts of the search for violated labellings that are drawn, and most labellings a round adds.
 RANDOM_STARTS = 5
 NEW_LABELLINGS = 20
-# Weight that new labellings begin with, and up to which those at hand are no starts.
+# Initial weight of new labellings; those with no more weight are not used as starts.
 NEW_WEIGHT = 1e-2
 NEGLIGIBLE = 1e-3
 # Accuracy of machines, by their residual.
 MACHINE_TOL = 1e-6
-# Shortest step of the line search, and the part of the promised descent that is asked for.
+# Shortest step of the line search, and the required share of the predicted decrease.
 SHORTEST_STEP = 1e-4
 DESCENT = 1e-4
 
@@ -165,7 +165,7 @@ class Band:
         return found.labels
 
     def steepest(self, slopes):
-        """The labelling of B that is best for slopes, which are those of samples, not of each."""
+        """The labelling of B that is best for given slopes of the samples."""
         return self.nearest(slopes if self.counted is None else slopes / self.counted[:, None])
 
 
@@ -270,7 +270,7 @@ class Saddle:
         return self.objective - (self.squares - self.weights @ self.squares)
 
     def violation(self, square):
-        """Gap, relative to the objective, if a labelling with this quadratic term joined in."""
+        """Gap, relative to the objective, if a labelling with this quadratic term were added."""
         return max(float(square - self.weights @ self.squares) / self.objective, 0.0)
 
 
@@ -282,7 +282,7 @@ def mixed_kernels(K, signs, weights):
 
 @dataclass(frozen=True)
 class _Response:
-    """Machines that answer weights of labellings best."""
+    """Machines that are optimal for weights of labellings."""
 
     machines: list
     spaces: list
@@ -305,7 +305,7 @@ class _Response:
 
     @property
     def inexact(self):
-        """What the machines' own duality gaps add to the gap."""
+        """Contribution of the machines' own duality gaps to the gap."""
         return sum(found.objective - found.dual_objective for found in self.machines)
 
 
@@ -378,7 +378,7 @@ def find_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_it
 
 
 def simplex_minimum(weights, descent, hessian):
-    """Minimum over the simplex of a quadratic function, given by what it is like at `weights`."""
+    """Minimum over the simplex of a quadratic function, given by its derivatives at `weights`."""
     n_weights = len(weights)
     scale = max(float(np.abs(hessian).max()), float(np.abs(descent).max()))
     if scale == 0:
@@ -388,7 +388,7 @@ def simplex_minimum(weights, descent, hessian):
     damping = 1e-10 * np.trace(curvature) / n_weights + 1e-14
     root = cholesky(curvature + damping * np.eye(n_weights))
     target = root @ weights + solve_triangular(root, descent, trans=1)
-    # the last row asks for a sum of one, more urgently than anything else is asked for
+    # the last row demands a sum of one, with more weight than all others
     urgent = 1e3 * np.abs(root).max()
     system = np.vstack([root, np.full(n_weights, urgent)])
     found, _ = nnls(system, np.append(target, urgent), maxiter=100 * n_weights)
@@ -402,9 +402,9 @@ def pool(K, machine, band, rng):
     """Diverse labellings to begin with.
 
     Signs of leading eigenvectors of the centred and of the normalised kernel, for two clusters;
-    k-means in the spaces of both; and what each of them becomes when machines and labels are
-    improved in turn, with the kernel's leading eigenvectors in its stead. Where labels are known,
-    the machine of these alone makes another one.
+    k-means in the spaces of both; and the result of improving machines and labels in turn from
+    each of them, with the kernel's leading eigenvectors in its place. Where labels are known, the
+    machine of these alone gives another one.
     """
     n_samples, n_clusters = len(K), band.n_clusters
     n_vectors = min(max(SPECTRAL_STARTS, n_clusters), n_samples - 1)
@@ -419,7 +419,7 @@ def pool(K, machine, band, rng):
     scores = directions if n_clusters == 2 else []
     for places in embeddings:
         for _ in range(KMEANS_STARTS):
-            with warnings.catch_warnings():  # fewer distinct places than clusters are no news
+            with warnings.catch_warnings():  # of fewer distinct places
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 means = KMeans(n_clusters, n_init=1, random_state=rng)
                 means.fit(places, sample_weight=band.counted)
@@ -434,7 +434,7 @@ def pool(K, machine, band, rng):
 
 
 def taught_scores(K, machine, band):
-    """Scores of the machines that see none but the samples of known labels."""
+    """Scores of the machines of the samples with known labels alone."""
     known = band.links.known_labels
     machine = replace(machine, sample_weight=(known >= 0).astype(np.float64))
     machines = machine.fit_labels(KernelSpace(K), known, band.n_clusters)
@@ -481,8 +481,8 @@ def most_violated(K, alpha, scores, band):
 
     .. math:: \max_{y \in B} \; \tfrac12 (y \odot \alpha)^\top K (y \odot \alpha)
 
-    is a convex function to be maximised: from each start, the labelling that is best for its
-    tangent is never worse, and a fixed point is reached after a few such steps.
+    is the maximum of a convex function: from each start, the labelling that is best for the
+    tangent is never worse, and a few such steps reach a fixed point.
 
     Parameters
     ----------
@@ -584,7 +584,7 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
         # 2. The labellings that it violates most.
         starts = ascent_starts(K, alpha, signs[:, saddle.weights > NEGLIGIBLE], rng)
         found, _ = most_violated(K, alpha, starts, band)
-        # of more than two clusters, only what they are in the numbering here counts
+        # with more than two clusters, only labellings in this numbering count
         found = np.array([candidates.aligned(labels) for labels in found])
         squares = quadratic_terms(K, alpha, signs_of(found, band.n_clusters))
         found, violation = found[np.argsort(-squares)], saddle.violation(squares.max())
@@ -602,7 +602,7 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
 
 
 def ascent_starts(K, alpha, signs, rng):
-    """Where to look for violated labellings: some at hand, eigenvectors, and chance."""
+    """Starts of the search for violated labellings: known ones, eigenvectors, and random ones."""
     n_machines, n_samples = alpha.shape
     n_vectors = min(SPECTRAL_STARTS, n_samples - 1)
     spectral = [leading_eigenvectors(K * a * a[:, None], n_vectors, rng)[1] for a in alpha]
@@ -629,8 +629,7 @@ def vote(labels, weights, n_clusters, counted=1.0):
     """Weighted share of labellings that put each sample in each cluster.
 
     The paper's sign of the weighted sum. Labellings are aligned to the one of the largest weight:
-    y and -y are the same clusters, and would take each other's votes away. Samples may count as
-    several.
+    y and -y are the same clusters, and their votes would cancel. Samples may count as several.
     """
     one_hot = np.eye(n_clusters)
     first = one_hot[labels[int(np.argmax(weights))]] * np.reshape(counted, (-1, 1))
@@ -638,10 +637,10 @@ def vote(labels, weights, n_clusters, counted=1.0):
 
 
 def consensus(labels, weights, n_clusters, counted=1.0, max_iter=100):
-    """Votes in which labellings count the more, the better they agree with the outcome.
+    """Votes in which a labelling counts the more, the better it agrees with the outcome.
 
     For two clusters it is the leading eigenvector of the weighted sum of yy', by the power method,
-    to which the sign of a labelling is of no importance.
+    for which the sign of a labelling does not matter.
     """
     one_hot, counted = np.eye(n_clusters) - 1 / n_clusters, np.reshape(counted, (-1, 1))
     outcome = vote(labels, weights, n_clusters, counted) - 1 / n_clusters

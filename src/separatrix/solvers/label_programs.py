@@ -46,7 +46,7 @@ def check_size(n_samples, *, triangles=False):
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Components of samples whose labels are equal or opposite, as links tell.
+    """Components of samples whose labels are equal or opposite because of links.
 
     Attributes
     ----------
@@ -107,8 +107,8 @@ class LabelProgram(Program):
     :math:`\sigma_c \ge 0`, adds :math:`\sigma_c A_c` to the matrix and costs
     :math:`\sigma_c`.
 
-    Where links tell the products of some labels, :math:`M = S M' S^\top` with one row of M' for
-    each component of linked samples, and S has the signs of samples in theirs. All is the same
+    Where links determine the products of some labels, :math:`M = S M' S^\top` with one row of M'
+    for each component of linked samples, and S has the signs of samples in theirs. All is the same
     with M' instead of M, the matrix :math:`\operatorname{diag} d + \tau w w^\top - S^\top D K D S`
     and :math:`w = S^\top 1`.
 
@@ -177,7 +177,7 @@ class LabelProgram(Program):
         M = self._first_products()
         s = self._slacks(x)
         y = scale / s
-        # exactly what the balance and the cuts leave over
+        # exactly what the balance and the cuts leave
         y[2 * n] = self.squared_bound - self._sums(self._sums(M))
         y[self._slacks_of_cuts] = 1 - self.cuts.values(M)
         return x, M, y
@@ -312,10 +312,10 @@ class LabelProgram(Program):
 # Pairs of three samples, and the signs of their products in the constraints.
 PAIRS = np.array([[0, 1], [1, 2], [0, 2]])
 SIGNS = np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1]])
-# Excess of a triangle that counts, and what a cut has to spare when it is dropped.
+# Violation at which a triangle is added, and slack at which a cut is dropped.
 EXCESS, TO_SPARE = 1e-3, 0.02
-# Most triangles that are added at a time, for each sample, and the gap that is enough until the
-# last are found.
+# Most triangles added at a time for each sample, and the gap that is enough until the last ones
+# are added.
 CUTS_PER_SAMPLE = 4
 ROUGH_TOL = 1e-3
 # The time grows with about the fifth power of the number of samples: 40 took 17 seconds.
@@ -352,7 +352,7 @@ class TriangleCuts:
     def violated(cls, M, most):
         """The `most` constraints that M violates most; of three samples alone there is none.
 
-        Those may be just in balance, and then no point is inside the constraints.
+        Those may be exactly in balance, and then the constraints have no interior.
         """
         n, found = len(M), []
         if n < 4:
@@ -455,7 +455,7 @@ def optimize_labels(program, *, triangles, tol, max_steps, progress):
         reach = max(tol, ROUGH_TOL) if len(violated) else tol
         kept = program.cuts
         rise = found.lower_bound - reached
-        if rise > reach * abs(found.lower_bound):  # else cuts might come and go for ever
+        if rise > reach * abs(found.lower_bound):  # otherwise cuts might come and go for ever
             kept = kept[kept.values(found.M) > 1 - TO_SPARE]
         reached = max(reached, found.lower_bound)
         program = program.with_cuts(kept + violated)
@@ -548,7 +548,7 @@ def factor_of(G):
         with suppress(LinAlgError):
             return cholesky(G + ridge * np.trace(G) * np.eye(len(G)), lower=True)
     raise ValueError(
-        "kernel is not positive semidefinite on X, not even up to rounding; use another."
+        "kernel is not positive semidefinite on X, not even up to rounding; use another kernel."
     )
 
 
@@ -556,7 +556,7 @@ class GeneralizedProgram(Program):
     r"""The program of `relax_generalized_margin`, in coordinates in which it is well scaled.
 
     With :math:`G = L L^\top` the constraint is :math:`I - L^\top \operatorname{diag}(\gamma) L
-    \succeq 0`, and its multiplier stands for products of values less L on both sides.
+    \succeq 0`, and its multiplier represents products of values without L on both sides.
     """
 
     def __init__(self, G, C):
@@ -570,7 +570,7 @@ class GeneralizedProgram(Program):
         return self.L @ M @ self.L.T
 
     def start(self):
-        """Equal gamma, half of what is surely allowed, and a point of the central path."""
+        """Equal gamma, half of what is certainly allowed, and a point of the central path."""
         size = 0.5 * min(self.C, 1 / self.largest)
         x = np.full(self.n, size)
         X, s = self.constraints(x)
@@ -621,7 +621,7 @@ def label_bound(balance, n_samples):
 
 
 def status_of(relaxation, tol):
-    """Status of labels: what counts is the gap that is left, unless a callback wanted it so."""
+    """Status of labels: it depends on the gap that is left, unless a callback ended the fit."""
     if relaxation.status is Status.STOPPED:
         return Status.STOPPED
     return Status.GAP_LEFT if relaxation.gap > tol else Status.CONVERGED
@@ -630,8 +630,8 @@ def status_of(relaxation, tol):
 def best_labelling(M, K, *, C, signs_of, n_draws, rng):
     """Of several roundings of relaxed labels, the one with the best machine.
 
-    As a rule M has two or three large eigenvalues. The first eigenvector is turned into the second
-    in equal steps, and random combinations take in all others.
+    Usually M has two or three large eigenvalues. The first eigenvector is rotated into the second
+    in equal steps, and random combinations include all others.
 
     Parameters
     ----------

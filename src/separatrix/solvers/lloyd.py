@@ -1,4 +1,4 @@
-"""k-means: the updates that three of the methods here run in features of their own."""
+"""k-means: the updates that three methods run, each in its own features."""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,7 @@ from separatrix.models.starts import LINEAR, SampledProblem, drawn_rows, kmeans_
 from separatrix.result import SolverResult, Status
 from separatrix.similarity.kernels import constant_to_kernel
 
-# Share of the largest variance below which there is none.
+# Variances below this share of the largest count as zero.
 ROUNDING = 1e-12
 # Beyond this many features their covariance matrix is no longer cheap, and so many combinations
 # stand for them.
@@ -68,7 +68,7 @@ class KMeansProblem(SampledProblem):
         return Boundaries.nearest(self.centers(partition)).shifted(self.shift + self.total.mean)
 
     def objective(self, partition):
-        """Summed squared distances of samples from the means of their clusters."""
+        """Sum of the squared distances of samples from the means of their clusters."""
         scatter = self.total.weight * self.total.variance.sum()
         between = partition.weights @ np.square(self.centers(partition)).sum(axis=1)
         return max(0.0, float(scatter - between))
@@ -179,7 +179,7 @@ class WhitenedProblem(KMeansProblem):
         return replace(problem, whitening=whitening)
 
     def whitening_map(self, reg, n_components, rng):
-        """Map of the features to coordinates that vary alike."""
+        """Map of the features to coordinates that vary equally."""
         X, weights, shift = self.X, self.sample_weight, self.shift
         if self.feature_map is not None or X.shape[1] <= WIDE:
             return whitening_of(total_moments(X, weights, shift=shift).covariance, reg)
@@ -190,7 +190,7 @@ class WhitenedProblem(KMeansProblem):
         return basis.to_normals(whitening_of(total.covariance, reg))
 
     def kmeans_start(self, n_clusters, *, rng, n_init):
-        """Rule of k-means: the first start looks at the features as they are."""
+        """Rule of k-means: the first start uses the features as they are."""
         if rng is None:
             return super().kmeans_start(n_clusters, rng=None, n_init=n_init)
         rows = np.asarray(self.rows @ self.whitening)

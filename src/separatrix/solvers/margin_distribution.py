@@ -5,14 +5,14 @@ r"""The optimal margin distribution machine: margins of one size instead of a la
           y_i w^\top \phi(x_i) \le 1 + \theta + \epsilon_i
 
 is (1) of [1]_, with lambda as `strength`. A sample costs nothing while its margin lies in the
-zone from 1 - theta to 1 + theta, and the square of what is missing or in excess otherwise. So the
+zone from 1 - theta to 1 + theta, and the square of the shortfall or excess otherwise. So the
 objective is a quadratic function on each of finitely many pieces. Newton's method with an exact
 line search solves it in a finite number of steps: each step solves the quadratic problem of the
 piece at hand, and the objective falls until the solution lies in the same piece.
 
 The steps are taken in the span of a kernel matrix, or in the space of the features where these
-are fewer than the samples. A `KernelSpace` is the dual (3) of the paper in disguise: of its two
-multipliers of a sample at most one is positive, so their difference alpha says it all.
+are fewer than the samples. A `KernelSpace` corresponds to the dual (3) of the paper: at most one
+of the two multipliers of a sample is positive, so their difference alpha determines both.
 
 References
 ----------
@@ -30,12 +30,12 @@ from separatrix._sklearn import one_blas_thread
 from separatrix.data.rows import map_chunks
 from separatrix.similarity.kernels import indefinite_kernel
 
-# Steps without progress, after which only rounding is left of the residual.
+# After this many steps without progress, the rest of the residual is rounding.
 MAX_STALLS = 3
-# What the objective has to fall by, relative to it, for a step to be progress.
+# Relative decrease of the objective that counts as progress.
 ROUNDING = 1e-9
 TINY = 1e-300
-# Cost of what is in excess, relative to what is missing, that a certificate takes zero for.
+# Relative cost of excess that a certificate uses instead of zero.
 LEAST_COST = 1e-12
 # Trials of the line search, which needs about three.
 MAX_TRIALS = 60
@@ -151,7 +151,8 @@ class Losses:
         """
         margins, alpha = self.y * scores, self.y * coef
         positive = alpha >= 0
-        # a cost of zero allows no negative multiplier; a tiny one says so without infinities
+        # a cost of zero allows no negative multiplier; a tiny one has the same effect without
+        # infinities
         above = np.maximum(self.above, LEAST_COST * self.below)
         cost = np.where(positive, self.below, above)
         distance = np.where(positive, self.low, self.high) - margins
@@ -221,7 +222,7 @@ class KernelSpace:
         self._factor(curvature)
         step = -residual
         active, root = self._active, self._root
-        # samples without curvature lose their coefficients, and the others have to make up for it
+        # samples without curvature lose their coefficients, and the others compensate
         step[active] = 0.0
         right = -residual[active] / root - root * (self.K @ step)[active]
         if active.size:
@@ -243,8 +244,8 @@ class KernelSpace:
         try:
             self._cholesky = _factored(self._system(active, root))
         except LinAlgError:
-            # a kernel of low rank and large values may be indefinite by rounding; steps that are
-            # a little shorter for it still lead down
+            # a kernel of low rank and large values may be indefinite by rounding; slightly shorter
+            # steps still descend
             H = self._system(active, root)
             H[np.diag_indices_from(H)] += 1e-14 * len(H) * H.diagonal().max()
             try:
@@ -354,8 +355,8 @@ def _exact_step(losses, scores, move, slope, square):
 
     Its derivative along the step is an increasing, piecewise linear function. Newton's method in
     one variable, kept within the bracket that signs give, ends when a root lies in the piece that
-    it was computed from. Longer steps would save few, and would blow up coefficients without any
-    effect on scores, where the kernel is of low rank; rounding then makes an effect of them.
+    it was computed from. Longer steps would save few, and with a kernel of low rank they would
+    inflate coefficients that have no effect on scores except by rounding.
 
     Parameters
     ----------
@@ -399,7 +400,7 @@ def _exact_step(losses, scores, move, slope, square):
 
 
 def _objective(space, losses, coef, scores):
-    """Value of (1); what rounding takes from a norm does not make it negative."""
+    """Value of (1); rounding of the norm does not make it negative."""
     return 0.5 * max(space.inner(coef, coef, scores), 0.0) + losses.total(scores)
 
 
@@ -452,7 +453,7 @@ def fit_in_space(space, losses, *, start=None, tol=1e-8, max_iter=100):
         move = space.values(step)
         slope = space.inner(residual, step, move)
         square = max(space.inner(step, step, move), 0.0)
-        # where the objective is at its least up to rounding, so are slopes nothing but that
+        # where the objective is minimal up to rounding, slopes are rounding errors too
         near = -slope <= 1e-14 * objective
         length = 1.0 if near else _exact_step(losses, scores, move, slope, square)
         coef = coef + length * step
@@ -485,7 +486,7 @@ def fit_margin_distribution(
         Weight of the mean loss, the paper's lambda: C times m. The larger, the weaker the
         regularisation.
     nu : float, default=0.5
-        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
+        Weight of the excess of margins relative to their shortfall; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone in which margins cost nothing; 0 <= theta < 1.
     sample_weight : ndarray of shape (n_samples,), default=None
@@ -530,7 +531,7 @@ def fit_margin_distribution_linear(
         Weight of the mean loss, the paper's lambda: C times m. The larger, the weaker the
         regularisation.
     nu : float, default=0.5
-        Weight of what margins are in excess, relative to what they miss; 0 < nu <= 1.
+        Weight of the excess of margins relative to their shortfall; 0 < nu <= 1.
     theta : float, default=0.2
         Half the width of the zone in which margins cost nothing; 0 <= theta < 1.
     sample_weight : ndarray of shape (n_samples,), default=None

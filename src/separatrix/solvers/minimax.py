@@ -41,7 +41,7 @@ class Direction:
     @classmethod
     def along(cls, coef, difference, variance_plus, variance_minus):
         """Direction `coef` scaled to unit spread."""
-        # one set may be flat along the direction, and rounding may then say less than flat
+        # one set may be flat along the direction, and rounding may then make its variance negative
         deviations = np.sqrt(np.maximum([variance_plus, variance_minus], 0.0))
         spread = deviations.sum()
         if spread == 0:
@@ -94,9 +94,9 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
 
     With :math:`S_+ + S_- = LL^\top` and :math:`A = L^{-1} S_+ L^{-\top}` the matrix is a function
     of A alone, whose eigenvalues lie in [0, 1]; a few steps of Lanczos' method started from
-    :math:`L^{-1}\delta` serve every theta at once. So one Cholesky factor is all that the paper's
-    second-order cone program costs. All eigenvalues of the middle matrix are at least 1, so the
-    square of the residual bounds what is missing from :math:`\kappa^2`.
+    :math:`L^{-1}\delta` serve every theta at once. So the paper's second-order cone program costs
+    one Cholesky factor. All eigenvalues of the middle matrix are at least 1, so the square of the
+    residual bounds what is missing from :math:`\kappa^2`.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def minimax_direction(S_plus, S_minus, difference, *, tol=1e-12):
     def solve(b, *, transposed=False):
         return solve_triangular(L, b, lower=True, trans=int(transposed), check_finite=False)
 
-    with np.errstate(over="ignore", invalid="ignore"):  # the next lines tell in words
+    with np.errstate(over="ignore", invalid="ignore"):  # the next lines raise an error
         start = solve(difference)
         length = np.linalg.norm(start)
         largest = length**2
@@ -263,7 +263,7 @@ def minimax_direction_by_passes(covariances, reg, *, start=None, tol=1e-8, max_p
     """
     difference = covariances.means[0] - covariances.means[1]
     basis = np.empty((0, len(difference)))
-    images = np.empty((2, 0, len(difference)))  # what either covariance makes of the basis
+    images = np.empty((2, 0, len(difference)))  # products of both covariances with the basis
     residual = next(v for v in (start, difference, covariances.units.active) if np.any(v))
     v = residual / np.linalg.norm(residual)
     while True:
@@ -281,7 +281,7 @@ def minimax_direction_by_passes(covariances, reg, *, start=None, tol=1e-8, max_p
         for _ in range(2):
             v = v - basis.T @ (basis @ v)
         length = np.linalg.norm(v)
-        # where rounding is all that is new in the residual, the space holds the solution
+        # if the residual adds nothing but rounding, the space contains the solution
         if gap <= tol * found.kappa**2 or length < 1e-10 or len(basis) >= max_passes:
             return replace(found, coef=found.coef @ basis)
         v = v / length
@@ -304,7 +304,7 @@ FEW_FEATURES, MANY_BOUNDARIES = 20, 10
 STACKED_NUMBERS = 2**21
 
 
-# Share of summed squares that sums and differences of rows cannot leave by rounding alone.
+# A larger share of summed squares than this cannot be left by rounding alone.
 RELEVANT = 1e3 * EPS
 
 
@@ -380,7 +380,7 @@ class MomentProblem(SampledProblem):
         )
 
     def sampled(self, rng):
-        """The problem of the sampled rows alone, where the samples live."""
+        """The problem of the sampled rows alone, on the device of the samples."""
         rows, weight = self.rows, self.row_weight
         if not sp.issparse(rows):
             rows = beside(rows, self.X)
@@ -431,8 +431,8 @@ def units_of_union(problem, both):
     """Units of the samples of two sides, or of many pairs of sides at once."""
     total = problem.total
     units = Units.of(both, problem.shift, isotropic=problem.isotropic)
-    # what rounding leaves, when rows come and go, of a feature that is constant on both sides is
-    # no variance: it grows with the squares that were summed and subtracted
+    # if a feature is constant on both sides, sums and differences of rows leave rounding errors
+    # that grow with the summed squares; these are not variance
     squares = total.weight * (total.variance + total.mean**2)
     gone = np.asarray(both.weight)[..., None] * both.variance <= RELEVANT * squares
     return replace(units, scale=np.where(gone, np.inf, units.scale))
@@ -549,7 +549,7 @@ def minimax_between(sides, start=None):
             start = sides.in_units(start)
         return minimax_direction_by_passes(sides.implicit(), sides.problem.reg, start=start)
     active = sides.units.active
-    if not active.any():  # samples of both sides are all equal, which links may ask for
+    if not active.any():  # samples of both sides are all equal, which links may require
         return Direction(np.zeros(len(active)), 0.0, (0.0, 0.0))
     difference = sides.difference[active]
     try:
@@ -618,7 +618,7 @@ def stacked_steps(problem, partition, code):
 
     The same mathematics as in `minimax_direction`, with all eigenvalues of the middle matrix.
     """
-    # 1) moments in units, in which features that do not vary take no part
+    # 1) moments in units, without the features that do not vary
     plus, minus = partition.stacked(code)
     units, whole = units_of_union(problem, plus + minus), code.all(axis=1)[:, None]
     mean = np.where(whole, problem.units.mean, units.mean)

@@ -10,11 +10,11 @@ from separatrix.solvers.margin_distribution import KernelSpace
 
 # Steps of mirror descent that an estimator takes in each round.
 MIRROR_STEPS = 20_000
-# Practical steps: how much longer those of the weights are than noise suggests, and up to how many
-# of them those of the multipliers have full length.
+# Practical steps: the factor by which those of the weights exceed what noise suggests, and the
+# number of steps at full length for the multipliers.
 WEIGHT_PACE = 3.0
 FULL_STEPS = 1_000
-# Less than this, margins in excess cost nothing that numbers can tell.
+# Below this, the cost of excess margins is lost in rounding.
 LEAST_NU = 1e-100
 
 
@@ -113,11 +113,11 @@ def theorem_steps(dual, n_steps):
 
 
 def practical_steps(dual, n_steps):
-    """Lengths of steps with sizes that occur in place of those that cannot be excluded.
+    """Lengths of steps by typical sizes instead of worst-case bounds.
 
-    Theorem 1 asks for bounds of G and of its gradient on the whole box. They are met far from the
-    saddle point, if at all. Here the weights go by how much G differs between labellings at equal
-    weights, and the multipliers by the curvature of G.
+    Theorem 1 needs bounds on G and its gradient over the whole box, which are attained far from
+    the saddle point, if at all. Here the steps of the weights follow the differences of G between
+    labellings at equal weights, and those of the multipliers the curvature of G.
     """
     _, n_labellings, _ = dual.signs.shape
     equal = find_saddle(dual.K, dual.signs, dual.machine, max_iter=0)
@@ -136,12 +136,11 @@ def mirror_descent(K, signs, machine, *, n_steps, steps, rng):
               \alpha_{t+1} = \min(\max(\alpha_t + \eta\, \partial_\alpha \tilde\varphi / b, 0),
               \tau)
 
-    with one labelling drawn at random for either gradient. Practical steps, moreover, take from G
-    of the first its value at the second: gradients stay the same on the simplex, with less noise.
-    Returned are the averages of the
-    iterates, which Theorem 1 speaks of: their duality gap is at most
-    :math:`(|B| L_1 \sqrt{\log |B|} + L_2 \tau \sqrt{m}) \sqrt{2 / T}` in expectation, with
-    the number 2m of multipliers where the paper has m.
+    with one labelling drawn at random for either gradient. Practical steps also subtract the value
+    of G at the second from that of the first: gradients on the simplex stay the same, with less
+    noise. The averages of the iterates are returned, as in Theorem 1: their duality gap is at most
+    :math:`(|B| L_1 \sqrt{\log |B|} + L_2 \tau \sqrt{m}) \sqrt{2 / T}` in expectation, with the
+    number 2m of multipliers where the paper has m.
 
     Parameters
     ----------
@@ -254,7 +253,7 @@ def _descend(
 
 
 def mirror_saddle(K, signs, machine, *, weights, start, tol, rng):
-    """Saddle point with the weights of mirror descent and the machines that answer them."""
+    """Saddle point with the weights of mirror descent and the best machines for them."""
     if signs.shape[1] > 1:
         found = mirror_descent(K, signs, machine, n_steps=MIRROR_STEPS, steps="practical", rng=rng)
         weights = found.weights

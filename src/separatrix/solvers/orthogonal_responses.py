@@ -25,10 +25,10 @@ def solve_orthogonal(
     .. math:: \min_H \; -2 \sum_i \max_c H_{ic} + \gamma \operatorname{tr} H^\top Q H
               \quad \text{s.t.} \quad H^\top H = I
 
-    Beyond the paper, which leaves more than two clusters open. A cluster of m samples adds about
-    the square root of m to the first sum, so that clusters of even size are favoured as they are
-    by :math:`\|h\|_1`. H is sought among combinations :math:`U A` of the first eigenvectors of Q.
-    For given labels the first sum is linear and the second, up to a constant, concave in A; their
+    This goes beyond the paper, which has two clusters only. A cluster of m samples adds about the
+    square root of m to the first sum, so that clusters of even size are favoured as they are by
+    :math:`\|h\|_1`. H is sought among combinations :math:`U A` of the first eigenvectors of Q. For
+    given labels the first sum is linear and the second, up to a constant, concave in A; their
     tangent has its minimum at the orthogonal factor of a small matrix, and so the objective never
     rises.
 
@@ -103,14 +103,15 @@ def usual_starts(low, n_clusters, reg, n_random, tol, rng, nodes):
 
 
 def start_towards(low, wanted):
-    """Rotation whose responses are as near as can be to given ones, a column for each cluster."""
+    """Rotation whose responses are as near as possible to given ones, one column per cluster."""
     return orthogonal_factor(low.vectors.T @ wanted)
 
 
 def promising(rotations, low, reg, tol):
     """The best starts of several after some updates on a part of the nodes.
 
-    The part is spread over the first eigenvector that tells nodes apart, whatever their order.
+    The part is spread evenly along the first nontrivial eigenvector, whatever the order of the
+    nodes.
     """
     n_nodes, n_clusters = low.form.n_nodes, rotations[0].shape[1] if rotations else 1
     n_part = min(n_nodes, max(SCREENING_NODES, SCREENING_NODES_PER_CLUSTER * n_clusters))
@@ -126,7 +127,7 @@ def promising(rotations, low, reg, tol):
 def _rotate(low, pulls, A, reg, max_iter, tol, nodes=None):
     """Objective and rotation that updates lead to from a start, and whether they settled.
 
-    Nodes pull with their weight at the cluster that they are in.
+    Each node counts with its weight for its cluster.
     """
     room = reg * (low.values[-1] - low.values)[:, None]
     most_moved, rows = tol * (pulls**2).sum(), np.arange(len(pulls))

@@ -2,8 +2,8 @@
 
 They minimise ``reg * h'Qh - 2 * signs'h`` on the unit sphere, within a bound on their sum: by one
 eigendecomposition for all signs where the matrix is small or dense (`DenseResponder`), by
-multigrid on a large sparse graph (`GraphResponder`). Where a node stands for several samples, its
-signs and its share in the sum have a weight, as `Form` has it.
+multigrid on a large sparse graph (`GraphResponder`). Where a node represents several samples, its
+signs and its share in the sum are weighted, as in `Form`.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Responses:
 
 
 def responder_of(form, bound, *, dense=False):
-    """The way to best responses that suits a form."""
+    """The responder that suits a form."""
     if bound is not None and bound >= form.n_samples**0.5:
         bound = None  # no responses of length one have a larger sum
     if dense or not needs_multigrid(form):
@@ -88,7 +88,7 @@ class DenseResponder:
 
     @cached_property
     def low(self):
-        """The smallest eigenvalues and eigenvectors that tell samples apart."""
+        """The smallest nontrivial eigenvalues and eigenvectors."""
         if self.bound is not None:
             values, vectors = self.balanced.values, self.balanced.vectors
         else:
@@ -99,7 +99,7 @@ class DenseResponder:
 
     @property
     def scale(self):
-        """What an automatic `reg` goes by: how far the low eigenvalues lie apart."""
+        """Scale of an automatic `reg`: how far apart the low eigenvalues are."""
         return spread_of(self.low.values)
 
     def candidates(self, n_random, reg, rng):
@@ -132,7 +132,7 @@ class DenseResponder:
         return self.form.roots @ h
 
     def _bounded(self, signs, reg):
-        """Best responses within the bound, where the best of all are not.
+        """Best responses within the bound, if the best of all are not.
 
         They are at one of its ends or, rarely, the second local minimum on the sphere.
         """
@@ -171,7 +171,7 @@ class DenseResponder:
         return reg * (h * (self.Q @ h)).sum(axis=0) - 2 * (self._weighted(signs) * h).sum(axis=0)
 
     def objective(self, h, reg, signs=None):
-        """The criterion, (4) of the paper, where links do not ask for other signs."""
+        """The criterion, (4) of the paper, unless links require other signs."""
         return self.quadratic(signs_of(h) if signs is None else signs, h, reg)
 
 
@@ -196,9 +196,9 @@ def starts_near_second(spectrum, form):
 
 
 def oriented(vectors, roots):
-    """Eigenvectors, turned so that the responses they stand for are skewed to the positive side.
+    """Eigenvectors, with signs such that their responses are skewed to the positive side.
 
-    Which way they came depends on the order of the samples, and so would combinations of them.
+    Their original signs depend on the order of the samples, and so would combinations of them.
     """
     skews = (vectors**3 / roots[:, None]).sum(axis=0)
     return vectors * np.where(skews < 0, -1.0, 1.0)
@@ -215,7 +215,7 @@ class GraphResponder:
     """Best responses by multigrid on a sparse graph; one start at a time.
 
     A large graph is clustered first in coarse form, where merged samples are one node. A node's
-    response stands for those of its samples, so that its weight in the criterion is no longer one.
+    response represents those of its samples, so its weight in the criterion is no longer one.
 
     Parameters
     ----------
@@ -258,14 +258,14 @@ class GraphResponder:
 
     @cached_property
     def low(self):
-        """The smallest eigenvalues and eigenvectors that tell samples apart."""
+        """The smallest nontrivial eigenvalues and eigenvectors."""
         coarse, _ = self.coarse
         values, vectors = self._hierarchy.eigenpairs(LOW_VECTORS if coarse is None else 1)
         return Spectrum(values + self.form.lift, vectors)
 
     @cached_property
     def scale(self):
-        """What an automatic `reg` goes by: how far the low eigenvalues lie apart.
+        """Scale of an automatic `reg`: how far apart the low eigenvalues are.
 
         A large graph has the last of them from the coarse graph's eigenvector, smoothed.
         """
@@ -353,7 +353,7 @@ class GraphResponder:
         return self._hierarchy.solve(right, shift, start=start, tol=self.SOLVE_TOL)
 
     def objective(self, h, reg, signs=None):
-        """The criterion, (4) of the paper, where links do not ask for other signs."""
+        """The criterion, (4) of the paper, unless links require other signs."""
         h, signs = h[:, 0], signs_of(h[:, 0]) if signs is None else signs[:, 0]
         if len(h) == self.form.n_nodes:  # without the links that join components
             smooth = h @ self.form.product(h)

@@ -1,4 +1,4 @@
-r"""Ridge regression with an intercept, again and again on the same samples.
+r"""Ridge regression with an intercept, repeated on the same samples.
 
 For targets v, weights s and a strength C
 
@@ -113,7 +113,7 @@ class FeatureRidge:
         self.mean = total.mean + shift
         self.scatter_matrix = total.weight * total.covariance
         self._eigenvalues, self._eigenvectors = _eigh(self.scatter_matrix)
-        # what rounding leaves of a direction without spread is no spread
+        # rounding errors along a direction without spread do not count as spread
         rounding = 100 * np.finfo(np.float64).eps
         error = np.sum(rounding * total.mean**2 + (rounding * self.mean) ** 2)
         self._eigenvalues[self._eigenvalues <= total.weight * error] = 0.0
@@ -173,7 +173,7 @@ class FeatureRidge:
         return models, join_rows(parts)
 
     def boundary(self, model):
-        """Normal and offset of the model in the features that boundaries live in."""
+        """Normal and offset of the model in the features of the boundaries."""
         coef = model.coef if self._to_coef is None else self._to_coef(model.coef)
         return coef, model.intercept
 
@@ -223,7 +223,7 @@ class KernelRidge:
         return RidgeModel(np.zeros(len(self.K)), value, 0.0)
 
     def _factor(self, C):
-        """Factor K + I / (sC) unless that is the factor at hand."""
+        """Factor K + I / (sC), unless that is the current factor."""
         if self._strength == C:
             return
         weight = 1.0 if self.sample_weight is None else self.sample_weight
@@ -242,8 +242,8 @@ class KernelRidge:
     def _solved(self, right):
         """Solution of the factored system.
 
-        The inverse costs as much as some forty solutions by the factor and makes each of the
-        later ones four times cheaper: it streams through memory instead of substituting.
+        The inverse costs as much as some forty solutions by the factor and makes each later one
+        four times cheaper, because it streams through memory.
         """
         if right.ndim == 2 and right.shape[1] <= FEW_COLUMNS:
             return np.stack([self._solved(column) for column in right.T], axis=1)
@@ -282,7 +282,7 @@ class KernelRidge:
         return models, fitted
 
     def boundary(self, model):
-        """Normal and offset of the model in the features that boundaries live in."""
+        """Normal and offset of the model in the features of the boundaries."""
         return self._to_coef(model.coef), model.intercept
 
 
@@ -348,7 +348,7 @@ class KernelBasis:
 
     @classmethod
     def of(cls, rows, kernel):
-        """The basis of all rows, the features that boundaries live in, and their map."""
+        """The basis of all rows, the features of the boundaries, and their map."""
         keys = row_hashes(rows)
         if kernel.is_linear:
             K = kernel.values(rows, rows)
@@ -388,7 +388,7 @@ class KernelBasis:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginProblem(SampledProblem):
-    """Samples as the machines of maximum margin clustering see them.
+    """Samples in the form that the machines of maximum margin clustering use.
 
     Attributes
     ----------
@@ -434,7 +434,7 @@ class MarginProblem(SampledProblem):
 
     @property
     def start_space(self):
-        """The samples as starts see them."""
+        """The samples in the features that starts use."""
         return self.samples
 
     @property
@@ -448,7 +448,7 @@ class MarginProblem(SampledProblem):
 
     @property
     def is_small(self):
-        """Whether products with what ridge regression runs on are a matter of microseconds."""
+        """Whether products with the matrix of the ridge regression take microseconds."""
         basis = self.basis
         numbers = basis.Z if isinstance(basis, FeatureBasis) else basis.K
         return isinstance(numbers, np.ndarray) and numbers.size <= SMALL
@@ -476,7 +476,7 @@ class MarginProblem(SampledProblem):
     def screened(self, size, rng):
         """The problem of at most `size` distinct rows, which weigh as much as all.
 
-        Coordinates stand for the samples of a precomputed kernel.
+        Coordinates represent the samples of a precomputed kernel.
         """
         rows, weights = distinct_sample(self.rows, self.row_weight, size=size, rng=rng)
         weights = weights * (self.ridge.weight / weights.sum())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Newton's steps on the secular equation; ten are the rule.
+# Most Newton steps on the secular equation; ten are usual.
 MAX_STEPS = 200
 
 
@@ -16,7 +16,8 @@ def minimize_on_sphere(values, targets, radius=1.0):
     the secular equation :math:`\sum_i c_i^2 / (\lambda_i - \eta)^2 = r^2` holds. Its reciprocal
     root is concave in :math:`\eta`, so Newton's steps from the long side meet it without
     overshooting. In the hard case c has no part in the first eigenspace and even
-    :math:`\eta = \lambda_1` leaves x too short: then what is missing goes along the first axis.
+    :math:`\eta = \lambda_1` leaves x too short: then the missing length is added along the first
+    axis.
 
     Parameters
     ----------

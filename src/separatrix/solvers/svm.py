@@ -4,8 +4,8 @@ r"""Support vector machines of one labelling after another.
           \qquad y_i \in \{-1, 1\}
 
 with the hinge loss max(0, 1 - yf), the epsilon-insensitive Laplacian loss max(0, abs(f - y) -
-epsilon) or half the square loss. A machine keeps what it knows of the last labels, where the
-solution for the next ones is likely to be.
+epsilon) or half the square loss. A machine keeps the solution for the last labels, which is likely
+to be near that for the next ones.
 
 The square loss is one ridge regression. For the other two the problem is split,
 
@@ -37,7 +37,7 @@ from separatrix.solvers.ridge import FeatureRidge, RidgeModel
 TOL = 1e-4
 MAX_STEPS = 1_000
 TINY = 1e-30
-# Range of the weight of the quadratic term: beyond it, rounding is all that residuals tell.
+# Range of the weight of the quadratic term: beyond it, residuals are only rounding.
 LEAST_RHO, MOST_RHO = 1e-6, 1e6
 # Added to the diagonal of the matrix of a Newton step, whose entries are then one.
 ROUNDING = 1e-14
@@ -65,7 +65,7 @@ def machines_of(ridge, n_machines, *, loss, epsilon):
 
 
 def fit_all(machines, signs, C):
-    """Fits of machines to a column of signs each: together, where they share a factor."""
+    """Fits of machines to one column of signs each, together if they share a factor."""
     if len(machines) > 1 and hasattr(machines[0], "fit_together"):
         return machines[0].fit_together(machines, signs, C)
     return [machine.fit(signs[:, i], C) for i, machine in enumerate(machines)]
@@ -164,7 +164,7 @@ class Penalty:
     rho: float = 2.0
 
     def adapted(self, primal, dual):
-        """Change rho where one kind of residuals lags behind; return its old share of the new."""
+        """Change rho if one kind of residual lags behind; return old rho over new rho."""
         ratios = np.log(np.maximum(primal, TINY) / np.maximum(dual, TINY))
         change = float(np.exp(0.5 * ratios.mean()))
         if 1 / 3 < change < 3:
@@ -198,7 +198,7 @@ class SplitMachine:
 
     @classmethod
     def fit_together(cls, machines, signs, C):
-        """Fit machines that share a factor to a column of signs each; those that are done rest."""
+        """Fit machines that share a factor to one column of signs each, until all are done."""
         ridge, penalty, loss = machines[0]._ridge, machines[0]._penalty, machines[0]._loss
         fits = [_of_one_side(ridge, y) for y in signs.T]
         at_work = [i for i, fit in enumerate(fits) if fit is None]
@@ -305,7 +305,7 @@ class NewtonMachine:
         for _ in range(MAX_STEPS):
             model = point.model
             point = self._minimum(point, y, C, decrement)
-            if point.model is model:  # or multipliers would creep on beside it, on and on
+            if point.model is model:  # otherwise multipliers would keep changing slowly
                 decrement = max(0.01 * decrement, self.LEAST_DECREMENT)
             old, self._u = self._u, point.slopes
             residual = _norm(point.slopes - old, weight)
@@ -318,9 +318,9 @@ class NewtonMachine:
         return Fit(point.model, point.fitted, objective)
 
     def _adapt(self, C):
-        """Widen the kinks no further than values spread, which at a small C is by little.
+        """Widen the kinks no further than values spread, which is little at a small C.
 
-        Multipliers would take ever so many steps there.
+        Otherwise multipliers would take very many steps there.
         """
         spread = C * self._ridge.scatter / self._ridge.weight
         rho = max(self._least_rho, 1 / max(spread, TINY))
@@ -342,7 +342,7 @@ class NewtonMachine:
         return self._at(self._model, y, C)
 
     def _minimum(self, point, y, C, decrement):
-        """Minimise the augmented Lagrangian by Newton steps, damped as much as it takes."""
+        """Minimise the augmented Lagrangian by Newton steps, damped as far as needed."""
         for _ in range(MAX_STEPS):
             step, promise = _newton_step(point, self._ridge, self._rho * C, self._damping)
             if promise <= decrement * point.value and self._damping <= 1:
@@ -456,8 +456,8 @@ _solve_on_one_thread = one_blas_thread(_solve)
 def _newton_step(point, ridge, strength, damping):
     """Newton step of weights and intercept, and twice the decrease that it promises.
 
-    All samples lend their curvature, `damping` times as much in total as those near a kink have;
-    there may be few of these, or none.
+    All samples contribute curvature, in total `damping` times that of the samples near a kink, of
+    which there may be few or none.
     """
     gradient = np.append(point.model.coef + strength * point.first, strength * point.total)
     H = point.curvature.copy()
@@ -526,7 +526,7 @@ class LabelUpdate:
         self._balance = balance
 
     def _sizes(self, n_samples):
-        """Least and largest weights of clusters, around the shares that known labels tell."""
+        """Smallest and largest weights of clusters, around the shares of known labels."""
         xp = np if self._weight is None else namespace_of(self._weight)[0]
         total = n_samples if self._weight is None else float(xp.sum(self._weight))
         size, shares = total / self._n_clusters, np.ones(self._n_clusters)
@@ -545,7 +545,7 @@ class LabelUpdate:
                 fitted[0], self._weight, loss=self._loss, balance=self._balance
             )
             threshold = cut.threshold
-            if np.isnan(threshold):  # a machine that tells nothing apart
+            if np.isnan(threshold):  # a machine that separates nothing
                 threshold = float(fitted[0][0])
             if self._links is not None:
                 return self._linked_step(fitted[0] - threshold, -threshold)
@@ -564,7 +564,7 @@ class LabelUpdate:
         return Step(xp.astype(labels, dtype), found.offsets, found.within)
 
     def _linked_step(self, margins, shift):
-        """Labels of two clusters that lose least among those that keep balance and links."""
+        """Labels of two clusters with the least loss among those that keep balance and links."""
         weight, gains = to_numpy(self._weight), self._gains(margins)
         gains = gains if weight is None else weight * gains
         found = linked_signs(gains, self._links, balance=self._balance, sample_weight=weight)
@@ -572,7 +572,7 @@ class LabelUpdate:
         return Step(labels, np.array([shift]), found.within)
 
     def _taught_step(self, values):
-        """The same with sizes around those that known labels tell, which the machine fits too."""
+        """The same with sizes around those of known labels, which the machine fits too."""
         found = linked_labels(
             self._gains(values),
             self._links,
@@ -583,7 +583,7 @@ class LabelUpdate:
         return Step(labels, found.offsets[1:], found.within)
 
     def _gains(self, margins):
-        """Half of what the loss is larger by at -1 than at 1."""
+        """Half of the loss at -1 minus the loss at 1."""
         f = to_numpy(margins)
         return {
             "square": f,

@@ -4,7 +4,7 @@ import numpy as np
 
 from separatrix._numba import njit
 
-# What rounding leaves of a violated constraint, in units of the largest cost.
+# Violation of a constraint that rounding may leave, in units of the largest cost.
 ROUNDING = 1e-11
 # Shift of the supplies that keeps flows from being zero, in units of a typical supply.
 TIE_BREAK = 1e-9
@@ -43,7 +43,7 @@ class Transshipment:
     def __init__(self, cost, n_problems):
         self.cost = np.ascontiguousarray(cost, dtype=np.float64)
         n_points = len(self.cost)
-        self._parents = np.zeros((n_problems, n_points), dtype=np.int64)  # all hang on the first
+        self._parents = np.zeros((n_problems, n_points), dtype=np.int64)  # children of the first
         self._parents[:, 0] = -1
         shifts = np.random.RandomState(0).uniform(size=n_points)  # the same each time
         self._tie_break = TIE_BREAK * (shifts - shifts.mean()) / n_points
@@ -90,7 +90,7 @@ def _potentials(
         leaving, at_source = _pushed(flow, parent, source, sink, mark)
         if leaving < 0:
             break
-        # 3) what that edge cuts off hangs on the new one
+        # 3) the part that this edge cuts off is attached to the new edge
         cut, kept = (source, sink) if at_source else (sink, source)
         mass = abs(flow[leaving])
         _rehang(flow, parent, cut, kept, leaving, mass if at_source else -mass)
@@ -146,7 +146,7 @@ def _pushed(
     sink,
     mark,  # OUT
 ):
-    """Move mass from the tree path between two points to their direct edge, as much as goes.
+    """Move as much mass as possible from the tree path between two points to their direct edge.
 
     Returns
     -------

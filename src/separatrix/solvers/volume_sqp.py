@@ -52,7 +52,7 @@ def solve_sqp(responder, signs, *, reg, max_iter, progress):
     for start in iterations:
         roots = responder.form.roots
         run = run_sqp(responder.free, signs[:, start], reg, responder.bound, max_iter, roots)
-        # a step meets the length to first order only, and longer responses must not win by it
+        # a step keeps the length only to first order, and longer responses must not win by that
         run = replace(run, h=run.h / np.linalg.norm(run.h))
         objective = float(responder.objective(run.h[:, None], reg)[0])
         if best is None or objective < best[0]:
@@ -90,7 +90,7 @@ def run_sqp(spectrum, signs, reg, bound, max_iter, roots=None):
     for step in range(max_iter):
         u, tau, new_omega = sqp_step(spectrum, h, eta, reg, bound, roots)
         new_eta = eta + tau + new_omega * (roots @ h) / (h @ h)
-        # no number where a step is not defined at all
+        # nan where a step is not defined
         if not (new_eta < largest and 0 < np.abs(u).max() < LARGEST_RESPONSE):
             return SQPRun(h, eta, omega, step, Status.BROKEN_OFF)
         change = np.linalg.norm(u - h) + abs(new_eta - eta)

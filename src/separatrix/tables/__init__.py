@@ -1,4 +1,4 @@
-"""Tables as people have them: what their columns hold, what is wrong with them, and numbers."""
+"""Tables as users have them: kinds of columns, their problems, and conversion to numbers."""
 
 import importlib
 

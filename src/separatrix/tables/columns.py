@@ -47,8 +47,8 @@ class Column:
     """A column as an array.
 
     `values` are floats, NaN where missing; or seconds as datetime64, NaT where missing; or places
-    in the sorted `levels` of texts, -1 where missing. Of a kind that is none of these, all are
-    missing, and the kind says what it is.
+    in the sorted `levels` of texts, -1 where missing. For any other kind, all values are missing,
+    and the kind says what it is.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Column:
         return self.kind in ("numbers", "dates", "texts")
 
     def shown(self, row):
-        """A value as readers know it."""
+        """A value as it is shown to readers."""
         value = self.values[row]
         if self.missing[row]:
             return "the value"
@@ -75,9 +75,9 @@ class Column:
 
 
 class TableError(ValueError):
-    """What is wrong with a table, and what would help.
+    """A problem with a table, and its remedy.
 
-    `remedy` has the names of parameters in braces: `told` puts in how these are passed.
+    `remedy` has the names of parameters in braces, which `told` replaces by how these are passed.
     """
 
     def __init__(self, column, reason, remedy, place=""):
@@ -85,7 +85,7 @@ class TableError(ValueError):
         super().__init__(f"{place}{self.told(_as_argument)}")
 
     def told(self, passing: Callable[[str, str], str]) -> str:
-        """Say the reason and the remedy.
+        """State the reason and the remedy.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class TableError(ValueError):
 
 
 class ColumnError(TableError):
-    """Columns of no use, the first of which `column` names."""
+    """Columns that cannot be used; `column` is the name of the first."""
 
 
 class CellError(TableError):
@@ -134,7 +134,7 @@ def refuse(column, mask, reason, remedy):
 
 
 class Columns(dict[str, Column]):
-    """Columns by name. It stands in for the table that they are of, which is converted once."""
+    """Columns by name. It replaces the table, which is thus converted only once."""
 
     @property
     def columns(self):
@@ -158,7 +158,7 @@ def columns_of(table):
 
 
 def named_columns(table, feature_names=None):
-    """Columns of a table as a list, by the names that readers know."""
+    """Columns of a table as a list, with names for readers."""
     columns = list(columns_of(table).values())
     if feature_names is None:
         is_frame = hasattr(table, "columns")
@@ -288,8 +288,8 @@ def as_texts(column):
 def recognised(column, decimal=None):
     """The column as numbers or dates if its texts are such, or else as it is.
 
-    `decimal` is the sign between the whole and the fraction. Without it a comma is refused, which
-    may separate thousands as well.
+    `decimal` is the sign between the whole and the fraction. Without it a comma is refused, since
+    it may also separate thousands.
     """
     if column.kind != "texts" or not column.levels:
         return column
@@ -315,7 +315,7 @@ def recognised(column, decimal=None):
 
 
 def _number(text, decimal):
-    """The number that a text is, or None: signs of currencies and per cent are left away."""
+    """The number that a text holds, or None; signs of currencies and per cent are ignored."""
     if decimal is None and NUMBER.fullmatch(text):
         return float(text)
     bare = SIGNS.sub("", text.replace("−", "-"))

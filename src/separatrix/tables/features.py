@@ -1,4 +1,4 @@
-"""What a column becomes: features, with all that is needed to make them of another table."""
+"""Features of a column, with all that is needed to compute them for another table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class NumberFeatures:
 
     @property
     def filling(self):
-        """What stands for missing values, in words."""
+        """What replaces missing values, in words."""
         return f"the {str(self.impute).replace('-', ' ')} {self.filled:.6g}"
 
     def values(self, column, decimal):
@@ -155,7 +155,7 @@ class CategoryFeatures:
 
     @property
     def filling(self):
-        """What stands for missing values, in words."""
+        """What replaces missing values, in words."""
         if self.missing_is_level:
             return f"a category {self.levels[-1]!r}"
         return f"the most frequent, {self.levels[self.shares.argmax()]!r}"
@@ -168,7 +168,9 @@ class CategoryFeatures:
         places = np.array([*(place.get(level, -1) for level in column.levels), -1])
         codes, missing = places[column.values], column.missing
         known = quoted(self.levels)
-        refuse(column, (codes < 0) & ~missing, f"is none of its categories: {known}", "correct it")
+        refuse(
+            column, (codes < 0) & ~missing, f"is not one of its categories: {known}", "correct it"
+        )
         if self.missing_is_level:
             codes = np.where(missing, len(self.levels) - 1, codes)
         elif self.impute == "most-frequent":
@@ -180,7 +182,7 @@ class CategoryFeatures:
 
 
 def _circle(share):
-    """A share of a round as a point on the circle, so that its end is near its beginning."""
+    """A share of a period as a point on the circle, so that its end is near its beginning."""
     return np.column_stack([np.sin(2 * np.pi * share), np.cos(2 * np.pi * share)])
 
 
@@ -216,7 +218,7 @@ class DateFeatures:
         days = dates.astype("datetime64[D]")
         months = days.astype("datetime64[M]")
         several["season"] = len(np.unique(months.astype(int) % 12)) > 1
-        # of days that are the same of each month or year, the weekday means nothing
+        # if the day of the month or year is always the same, the weekday means nothing
         several["weekday"] = len(np.unique(days - months)) > 1
         several["hour"] = len(np.unique(dates - days)) > 1
         parts = [part for part in PARTS if several[part]]
@@ -239,7 +241,7 @@ class DateFeatures:
 
     @property
     def filling(self):
-        """What stands for missing values, in words."""
+        """What replaces missing values, in words."""
         return f"the median {np.datetime64(self.filled, 's').astype('datetime64[D]')}"
 
     def values(self, column, decimal):

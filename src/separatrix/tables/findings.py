@@ -1,4 +1,4 @@
-"""What there is to say of the columns of a table, before it is clustered and after."""
+"""Findings about the columns of a table, before it is clustered and after."""
 
 import re
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from separatrix._typing import ArrayLike
 __all__ = ["OVERRULED", "Finding", "cluster_findings", "reason_to_leave_out", "same_as"]
 
 HEAD = 100  # rows that are compared first
-FEW_ROWS = 10  # so few may be different, or alike, by chance
+FEW_ROWS = 10  # so few may differ, or agree, by chance
 # what columns of ids are called, as a whole word of the name
 ID_NAME = re.compile(
     r"(^|[\W_])(id|ids|uid|uuid|guid|key|index|idx|row|nr|no|number|code|unnamed)([\W_\d]|$)|[a-z]I[dD]$",
@@ -25,7 +25,7 @@ TOLD_APART = 0.25  # share of the variance of a column that clusters explain if 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a reader should know of a column.
+    """Something that a reader should know about a column.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Finding:
     text : str
         What was found, as the rest of a sentence about the column.
     left_out : bool
-        Whether no features are made of the column.
+        Whether the column is left out of the features.
     n_missing : int
-        Values that the column lacks.
+        Number of missing values.
     """
 
     column: str
@@ -53,9 +53,9 @@ class Finding:
 
 
 def reason_to_leave_out(column, max_categories, is_kept, is_categorical):
-    """Kind and text of what makes a column of no use, or None.
+    """Kind and text of the reason to leave out a column, or None.
 
-    That `is_kept` or `is_categorical` overrules what only looks so.
+    `is_kept` or `is_categorical` overrules reasons that are only guesses.
     """
     if not column.is_usable:
         return "type", f"holds {column.kind}, neither numbers, dates nor texts"
@@ -83,7 +83,7 @@ def _reason_for_id(column, present):
     """Why a column looks as if it named or counted the rows, or None."""
     n_rows, is_text = len(column.values), column.kind == "texts"
     is_integer = column.kind == "numbers" and np.all(present == np.round(present))
-    # what is measured is told by its fractions, long before all of it is sorted
+    # measurements are recognised by their fractions, long before all of them are sorted
     if not (is_text or is_integer) or len(np.unique(present)) < n_rows:
         return None
     if is_text:
@@ -93,7 +93,7 @@ def _reason_for_id(column, present):
     looks = f"seems to number the rows: {n_rows:,} different integers"
     steps = np.diff(column.values)
     is_monotone = np.all(steps > 0) or np.all(steps < 0)
-    # what is measured does not rise by one step from row to row, nor fill its range
+    # measurements neither rise by one step from row to row nor fill their range
     if is_monotone and 2 * np.sum(steps == np.median(steps)) >= len(steps):
         return f"{looks} in order"
     if np.ptp(present) < 2 * n_rows:
@@ -102,14 +102,14 @@ def _reason_for_id(column, present):
 
 
 def same_as(column, others):
-    """Name of the first of the others that tells the same as this column, or None."""
+    """Name of the first of the others that holds the same information as this column, or None."""
     return next((other.name for other in others if _tell_the_same(column, other)), None)
 
 
 def _tell_the_same(one, other):
-    """Whether two columns are the same but for unit and names of categories."""
+    """Whether two columns are the same except for the unit or the names of categories."""
     n_rows = len(one.values)
-    if n_rows > HEAD:  # most pairs are told apart by a few rows
+    if n_rows > HEAD:  # a few rows are enough to distinguish most pairs
         heads = (replace(column, values=column.values[:HEAD]) for column in (one, other))
         if not _tell_the_same(*heads):
             return False
@@ -123,7 +123,7 @@ def _tell_the_same(one, other):
             return bool(np.allclose(a, b, atol=1e-9) or np.allclose(a, -b, atol=1e-9))
     a, b = (np.unique(column.values[known], return_inverse=True)[1] for column in (one, other))
     n_pairs = len(np.unique(a.astype(np.int64) * (b.max() + 1) + b))
-    # columns that differ in most rows go along with any other such column
+    # columns with different values in most rows match any other such column
     return bool(n_pairs == a.max() + 1 == b.max() + 1 and 2 * n_pairs <= len(a))
 
 
@@ -131,7 +131,7 @@ def _tell_the_same(one, other):
 
 
 def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Finding]:
-    """Say where one column by itself makes the clusters.
+    """Find columns that determine the clusters by themselves.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Findi
     Returns
     -------
     findings : list of Finding
-        Of kind "equal" for a column of few values that tells the cluster of nearly every row; of
-        kind "dominant" for the one that has more than half of what the clusters explain, where
-        there are at least three.
+        Of kind "equal" for a column of few values that determines the cluster of nearly every row;
+        of kind "dominant" for a column with more than half of the variance that the clusters
+        explain, where there are at least three columns.
     """
     from sklearn.metrics import adjusted_rand_score
 
@@ -184,7 +184,7 @@ def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Findi
 
 
 def _share_decided(codes, labels):
-    """Share of the rows outside of the largest cluster that a column tells the cluster of."""
+    """Share of the rows outside the largest cluster whose cluster a column determines."""
     counts = np.zeros((codes.max() + 1, labels.max() + 1))
     np.add.at(counts, (codes, labels), 1)
     if 5 * len(counts) > len(codes):  # so few rows of each value may lie together by chance

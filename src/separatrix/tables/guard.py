@@ -1,4 +1,4 @@
-"""Which columns of a table are of use, what they become, and what there is to say of them."""
+"""Which columns of a table can be used, their features, and findings about them."""
 
 from separatrix._output import quoted
 from separatrix.tables.columns import ColumnError, as_texts, recognised
@@ -24,7 +24,7 @@ def guarded(columns, wishes):
 
 
 def _check(columns, wishes):
-    """Refuse a table without columns or rows, and wishes for columns that it does not have."""
+    """Refuse a table without columns or rows, and parameters that name other columns."""
     if not columns:
         raise ValueError("X has 0 feature(s) (shape=(1, 0)) while a minimum of 1 is required.")
     n_rows = len(next(iter(columns.values())).values)
@@ -33,13 +33,12 @@ def _check(columns, wishes):
     for parameter in ("categorical", "drop", "keep"):
         if unknown := [one for one in getattr(wishes, parameter) if one not in columns]:
             raise ValueError(
-                f"{parameter} names {quoted(unknown)}, which are none of the columns: "
-                f"{quoted(columns)}."
+                f"{parameter} names {quoted(unknown)}, not among the columns: {quoted(columns)}."
             )
 
 
 def _sorted_out(columns, wishes):
-    """The columns of use, and what was found of the others."""
+    """The columns that can be used, and findings about the others."""
     used: list = []
     dropped: list = []
     findings: list[Finding] = []
@@ -67,7 +66,7 @@ def _sorted_out(columns, wishes):
 
 
 def _check_use(used, findings, wishes):
-    """Refuse a table of which nothing is left, or of which something asked for is of no use."""
+    """Refuse a table if no column is left, or if a requested column cannot be used."""
     asked = {*wishes.categorical, *wishes.keep} - set(wishes.drop)
     useless = [one for one in findings if one.column in asked or not used]
     if useless:

@@ -1,4 +1,4 @@
-"""From a table as people have it to numbers that a clusterer takes."""
+"""From a table of any kind to numbers that a clusterer takes."""
 
 from numbers import Integral
 from typing import Any, Self
@@ -23,46 +23,47 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     Numbers stay numbers. Categories become indicators, dates become year, season, weekday and
     hour, as far as they vary. Missing numbers are filled; missing categories are a category.
-    Columns that would mislead are left out: those that name or count the rows, that do not vary,
-    that lack more than half of their values, or that repeat another. `findings_` says what was
-    found and done.
+    Columns that would mislead are left out: those that name or count the rows, do not vary, lack
+    more than half of their values, or repeat another column. `findings_` says what was found and
+    done.
 
-    No column weighs more because it becomes more features: each feature is standardised and
-    divided by the root of the number of features of its column. Columns of categories, and numbers
-    of only two values, have half the variance of others.
+    A column does not weigh more because it becomes several features: each feature is standardised
+    and divided by the square root of the number of features of its column. Columns of categories,
+    and numbers of only two values, have half the variance of others.
 
     Parameters
     ----------
     categorical : list of str, default=()
-        Columns to take as categories, whatever they hold: numbers that are names, or texts of
-        more kinds than `max_categories`.
+        Columns to treat as categories, whatever they hold: numbers that are names, or more
+        different texts than `max_categories`.
     drop : list of str, default=()
-        Columns to leave out, and with them those that tell the same.
+        Columns to leave out, together with any that repeat them.
     keep : list of str, default=()
-        Columns to use although they look as if they should be left out.
+        Columns to use even if they would be left out.
     impute : {"median", "mean", "most-frequent"} or None, default="median"
-        What stands for missing numbers. Missing categories are a category of their own, or the
-        most frequent one for "most-frequent". None refuses missing values.
+        What replaces missing numbers. Missing categories are a category of their own, or the most
+        frequent one for "most-frequent". None refuses missing values.
     decimal : {".", ","} or None, default=None
-        Sign between the whole and the fraction of numbers that are given as texts; the other one
-        may separate thousands. None refuses what may be either.
+        Decimal sign of numbers that are given as texts; the other sign may separate thousands.
+        None refuses ambiguous numbers.
     max_categories : int, default=20
-        Texts of more kinds are left out.
+        Columns with more different texts than this are left out.
     standardize : bool, default=True
-        Whether columns are weighed so. Otherwise numbers keep their units.
+        Whether to standardise and weight features as described. Otherwise numbers keep their
+        units.
 
     Attributes
     ----------
     findings_ : list of Finding
-        What there is to say of columns: those left out, those with filled values.
+        Findings about columns: those left out, those with filled values.
     features_ : list
-        What is made of each column that is used.
+        How each column that is used becomes features.
     source_columns_ : ndarray of shape (n_features_out,)
         Name of the column that each feature comes from.
     are_shares_ : ndarray of shape (n_features_out,)
-        Whether the mean of a feature is a share of rows, as that of an indicator.
+        Whether the mean of a feature is a share of rows, as for an indicator.
     scaler_ : StandardScaler or None
-        What follows the numbers in the units of the table.
+        Scaler of the features; None if they keep their units.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -118,7 +119,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Samples, y: Any = None) -> Self:
-        """Learn which columns are of use, and what they become.
+        """Learn which columns to use, and how to turn them into features.
 
         Parameters
         ----------
@@ -242,7 +243,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            The name of the column, with a category or a part of the date behind it.
+            The name of the column, followed by a category or a part of the date.
         """
         check_is_fitted(self)
         return np.array([name for made in self.features_ for name in made.names], dtype=object)

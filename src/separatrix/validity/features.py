@@ -1,4 +1,4 @@
-"""What can be said of a labelling from the samples alone."""
+"""Features of a labelling, from the samples alone."""
 
 from functools import cached_property
 
@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 
 __all__ = ["Measures", "is_of_levels", "labelling_features", "sample_features"]
 
-# Samples whose distances to all others the silhouette looks at.
+# Samples whose distances to all others the silhouette uses.
 N_SILHOUETTE = 1_000
 # Neighbours that purity is measured on, and those of the other half that vote.
 NEAR = (5, 10, 30)
@@ -90,7 +90,7 @@ class Measures:
 
 
 def is_of_levels(column):
-    """Whether a column has few values: gaps between these are of the scale, not of the samples."""
+    """Whether a column has few values: gaps between these come from the scale, not the samples."""
     return len(np.unique(column.round(6))) <= min(MOST_LEVELS, len(column) // 10)
 
 
@@ -262,7 +262,7 @@ def density_features(measures, labels, n_clusters):
 
 
 def center_features(measures, labels, n_clusters):
-    """How far the means of clusters are from each other, in terms of what surrounds them."""
+    """How far the means of clusters are from each other, relative to the spread around them."""
     X = measures.geometry.X
     sizes = np.bincount(labels, minlength=n_clusters)
     sums = np.column_stack([np.bincount(labels, column, minlength=n_clusters) for column in X.T])
@@ -301,7 +301,7 @@ def silhouette_features(distances, labels, n_clusters, name):
 
 
 def tree_features(tree, labels, shares, name):
-    """How long the links between clusters are beside those within."""
+    """How long the links between clusters are, relative to those within."""
     n_clusters = len(shares)
     ends, lengths = labels[tree.ends], tree.lengths
     between = ends[:, 0] != ends[:, 1]

@@ -1,4 +1,4 @@
-"""How good labellings are, as trees predict it that were grown on synthetic data."""
+"""How good labellings are, predicted by trees grown on synthetic data."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +12,7 @@ from separatrix.validity.trees import BoostedTrees
 __all__ = ["LearnedValidity", "learned_validity", "matrix_of", "support_features"]
 
 PARTS = ("feature", "threshold", "left", "right", "value", "baseline")
-# Values of features beyond which the trees have seen next to nothing.
+# Range of the values of features; the training data have hardly any beyond it.
 MOST = 50.0
 
 
@@ -41,7 +41,7 @@ class LearnedValidity:
     among: BoostedTrees
 
     def of_each(self, features, sample):
-        """Validity of labellings, each looked at alone.
+        """Validity of labellings, each by itself.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class LearnedValidity:
 
 
 def matrix_of(features, names):
-    """Features as a matrix, within the range that trees know."""
+    """Features as a matrix, clipped to the range of the training data."""
     rows = np.array([[one[name] for name in names] for one in features], dtype=np.float32)
     return np.clip(np.nan_to_num(rows, nan=0.0), -MOST, MOST)
 
@@ -105,7 +105,7 @@ def ranks_of(columns):
 
 
 def support_features(agreement, families):
-    """How far other families find the same: on average, by their nearest, and by the nearest."""
+    """How far other families agree: on average, by their nearest, and by the nearest of all."""
     families = np.asarray(families)
     names = np.unique(families)
     means = np.column_stack([agreement[:, families == name].mean(axis=1) for name in names])

@@ -13,8 +13,8 @@ from separatrix.validity.features import is_of_levels
 
 __all__ = ["KINDS", "NullTables"]
 
-# What is kept of the table: ranks that correlate as its columns do, its principal axes, or how far
-# samples lie from the mean by its covariances.
+# What is kept of the table: the correlations of its columns, its principal axes, or the distances
+# of samples from the mean by its covariances.
 KINDS = ("columns", "principal axes", "distances")
 # Intervals that a distribution is described by, and the share of values around its mode.
 N_INTERVALS = 64
@@ -68,7 +68,7 @@ class OneHot:
         """Normal scores of a category that normal variables draw, one for each column.
 
         The column whose variable is the farthest above its threshold has the one. Thresholds move
-        until ones have the shares of the table: with other shares, a category would part the
+        until ones have the shares of the table: with other shares, a category would separate the
         samples less, or more.
         """
         latent = latent[:, self.columns]
@@ -127,7 +127,7 @@ class Unimodal:
         """Density that rises to the densest quarter of the values and falls from there.
 
         It is the nearest one in the least squares over the real line, as Grenander's estimator is.
-        Intervals are those of equal steps of a normal distribution: a long tail stays a tail.
+        Intervals have equal steps of a normal distribution, so that a long tail stays long.
         """
         farthest = ndtri(1 - 0.5 / len(values))
         shares = ndtr(np.linspace(-farthest, farthest, N_INTERVALS + 1))
@@ -212,11 +212,11 @@ def upper_corners(x, y):
 
 @dataclass(frozen=True)
 class NullTables:
-    """What tables without clusters keep of a given one: its size, its columns, how they correlate.
+    """What tables without clusters keep of a given one: size, columns and correlations.
 
     Each column, or each principal coordinate, has the distribution with one mode that is nearest
-    to its own. Columns hang together by a Gaussian copula; principal coordinates are independent.
-    Where distances from the mean are kept, the density is the same on ellipsoids.
+    to its own. Columns depend on each other by a Gaussian copula; principal coordinates are
+    independent. Where distances from the mean are kept, the density is the same on ellipsoids.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class NullTables:
         return Elliptical.of(self.samples)
 
     def spread(self, X, rng):
-        """Samples, given as they were at first, with their columns of levels spread out anew."""
+        """Original samples with their columns of levels spread out again."""
         unit, frame = self.frames
         return frame(without_levels(unit(X), rng))
 

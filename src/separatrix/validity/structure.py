@@ -1,4 +1,4 @@
-"""Whether clusters are more than what tables without clusters have, too."""
+"""Whether clusters are more than tables without clusters show by chance."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +34,7 @@ __all__ = [
 # fewer tables without clusters pass than this share: about four in a hundred, by
 # benchmarks/choices/trust.py.
 LEVEL = 0.15
-# Samples that are looked at, and those that are looked at first: clear clusters show in these.
+# Number of samples used, and used at first: clear clusters show in these.
 MAX_SAMPLES = 2_000
 FIRST_SAMPLES = 1_000
 # Tables without clusters of each kind that are drawn first, and p-values below and above which
@@ -46,9 +46,9 @@ N_DRAWS = (16, 24)
 N_DRAWN_SAMPLES = 16_000
 # Numbers of clusters that are tried where none is asked for.
 NUMBERS = (2, 3)
-# Samples below which nothing can be told.
+# With fewer samples the test finds nothing.
 MIN_SAMPLES = 10
-# How often the samples are looked at: starts of k-means and the spreading of levels are random.
+# How often the samples are measured: starts of k-means and the spreading of levels are random.
 N_LOOKS = 4
 # What is measured of a clustering, with what it means.
 STATISTICS = {
@@ -60,7 +60,7 @@ STATISTICS = {
 SMALLEST_SHARE = 0.05
 # Of the mean variance, added to each variance before clusters are projected.
 RIDGE = 0.01
-# Where the density between two clusters is looked at, the steps in a bandwidth that values are
+# Where the density between two clusters is computed, the steps in a bandwidth that values are
 # rounded to, and bandwidths that a value reaches.
 N_PLACES = 48
 N_STEPS = 8
@@ -69,9 +69,9 @@ REACH = 5
 N_NEIGHBORS = 3
 # Least standard deviation of the statistic among tables without clusters, of which few are drawn.
 LEAST_SPREAD = 0.5
-# Bandwidths between the means of groups, of which more would tell no more.
+# Number of bandwidths between the means of groups; more would not change the result.
 WIDEST = 1_000
-# What a clustering has that is none.
+# Measures of a degenerate clustering.
 NOTHING = np.array([0.0, -1.0, -1.0])
 HEADER = ["", "found", "without clusters", "deviations"]
 
@@ -85,9 +85,9 @@ def valley_between(values, first):
     .. math:: \max_t \sqrt{n h} \, \frac{p(t) - f(t)}{\sqrt{p(t) + f(t)}}
 
     f is a kernel density with bandwidth h, and p(t) the lower of the highest peaks on either side
-    of t, both between the means of the groups. Whatever the spread of a single peak is, it has no
-    valley. Values share their weight between the two nearest of even steps, so that kernels of
-    steps do for those of values.
+    of t, both between the means of the groups. A single peak has no valley, whatever its spread.
+    Values are divided between the two nearest of even steps, so that kernels are computed for
+    steps only.
     """
     groups = values[first], values[~first]
     within = np.sqrt(sum(len(one) * one.var() for one in groups) / len(values))
@@ -156,7 +156,7 @@ def evidence_of(geometry, labels):
 
 
 def most_evidence(table, clusterings, tables, rng):
-    """The most that any clustering of each group has of each statistic: groups in rows."""
+    """Largest value of each statistic over the clusterings of each group: groups in rows."""
     geometry = Geometry(table)
     groups = clusterings(geometry, tables, rng)
     return np.array([np.max([evidence_of(geometry, one) for one in g], axis=0) for g in groups])
@@ -166,7 +166,7 @@ def most_evidence(table, clusterings, tables, rng):
 
 
 def given_labels(labels, geometry, tables, rng):
-    """The labels that are asked about."""
+    """The given labels."""
     return [[labels]]
 
 
@@ -184,7 +184,7 @@ def seeded(estimator, rng):
 
 
 def cheap_clusterings(numbers, geometry, tables, rng):
-    """Clusterings of different kinds that cost next to nothing, for each number of clusters."""
+    """Clusterings of different kinds that cost little, for each number of clusters."""
     numbers = [max(2, min(number, geometry.n_samples // 4)) for number in numbers]
     return [_cheap_clusterings(number, geometry, rng) for number in numbers]
 
@@ -203,7 +203,7 @@ def _cheap_clusterings(n_clusters, geometry, rng):
 
 @dataclass(frozen=True, repr=False)
 class Structure:
-    """What was found beside the same on tables without clusters. It prints as a table.
+    """Comparison of clusters with those of tables without clusters. It prints as a table.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Structure:
 
     @property
     def has_clusters(self) -> bool:
-        """Whether there are clusters, as far as this test can see."""
+        """Whether there are clusters, by this test."""
         return self.p_value < self.level
 
     @property
@@ -347,13 +347,13 @@ def _evidence_without(tables, kind, clusterings, seed):
 
 
 def _test(found, without, kind, level):
-    """Test against tables of one kind, each of which is put beside the others, too."""
+    """Test against tables of one kind, each of which is also compared with the others."""
     mean, deviation = without.mean(axis=0), deviations_of(without)
     ahead = (found - mean) / deviation
     alone = np.array(
         [_beside(one, np.delete(without, i, axis=0)) for i, one in enumerate(without)]
     )
-    # of several groups the longest counts, so that it has about the distribution of extremes
+    # the largest of several groups counts, so it has about an extreme value distribution
     scale = max(float(alone.std()), LEAST_SPREAD) * np.sqrt(6) / np.pi
     statistic = length_above(ahead)
     p_value = gumbel_r.sf(statistic, alone.mean() - np.euler_gamma * scale, scale)
@@ -369,11 +369,11 @@ def _beside(one, others):
 
 
 def length_above(ahead):
-    r"""Length :math:`\sqrt{\sum_j \max(z_j, 0)^2}` of the group of which it is the longest."""
+    r"""Norm :math:`\sqrt{\sum_j \max(z_j, 0)^2}`, the largest over the groups."""
     return float(np.linalg.norm(np.maximum(ahead, 0), axis=1).max())
 
 
 def deviations_of(values):
-    """Standard deviations of columns; where all are equal, what rounding cannot reach."""
+    """Standard deviations of columns; if all values are equal, a value above rounding."""
     deviation = values.std(axis=0, ddof=1)
     return np.maximum(deviation, 1e-6 * (1 + np.abs(values).max(axis=0)))

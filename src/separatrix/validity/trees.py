@@ -47,5 +47,5 @@ def _sums(X, feature, threshold, left, right, value):
         low = X[rows, feature[trees, nodes]] <= threshold[trees, nodes]
         below = np.where(low, left[trees, nodes], right[trees, nodes])
         nodes = np.where(inner, below, nodes)
-    # added one by one, so that samples do not change what is rounded
+    # added one by one, so that rounding does not depend on the other samples
     return value[trees, nodes].astype(np.float64).cumsum(axis=1)[:, -1]
