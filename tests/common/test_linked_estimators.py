@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 import separatrix
 from separatrix import DiscriminativeKMeans, KernelKMeans, LDAKMeans
 from separatrix.labels.links import Links
+from support import few_rounds
 
 ESTIMATORS = [
     estimator
@@ -55,9 +56,8 @@ each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__
 
 
 def made(estimator, n_clusters=2, **params):
-    """An estimator that looks for few labellings, where it mixes many: they all keep links."""
-    few = {"max_rounds": 2} if "max_rounds" in inspect.signature(estimator).parameters else {}
-    return estimator(n_clusters, random_state=0, **few, **params)
+    """An estimator that need not find the best of all labellings: each of them keeps links."""
+    return estimator(n_clusters, random_state=0, **few_rounds(estimator), **params)
 
 
 def blobs(n_clusters, n=120):
@@ -121,9 +121,7 @@ def test_no_link_is_violated_where_few_samples_are_searched(estimator):
         pytest.skip("searches all samples")
     X, y = blobs(2, n=300)
     must, cannot = linked_tenth(y, np.random.default_rng(1))
-    model = fitted(
-        made(estimator, max_samples=60), X, must_link=cannot, cannot_link=must
-    )
+    model = fitted(made(estimator, max_samples=60), X, must_link=cannot, cannot_link=must)
     assert Links.of(300, 2, must_link=cannot, cannot_link=must).violations(model.labels_) == 0
 
 
