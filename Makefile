@@ -15,7 +15,7 @@ digits: .venv/cli.stamp
 # All tests; the slowest are listed at the end.
 test: .venv/dev.stamp
 	@echo "up to ten minutes on two cores; make test-fast takes less than 90 seconds"
-	$(BIN)/python -m pytest --numprocesses auto --durations 10
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
 
 # The tests that are fast: those of tests/slow.txt are left out.
 test-fast: .venv/dev.stamp
@@ -35,7 +35,7 @@ fuzz: .venv/dev.stamp
 # Share of the lines and branches that the tests run; less than 95 % fails.
 coverage: .venv/dev.stamp
 	mkdir -p build/coverage
-	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report term --cov-report html:build/coverage/html
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report term --cov-report html:build/coverage/html
 
 # Share of the faults put into labels and metrics that the tests notice; less than 85 % fails.
 MUTANTS ?= 150

@@ -1,6 +1,7 @@
 """The site: `make docs` builds it from the pages here, the docstrings and the examples."""
 
 import inspect
+import os
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -52,6 +53,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib",),
     "capture_repr": (),  # pictures and what is printed, no names of objects
     "abort_on_example_error": True,
+    "parallel": os.cpu_count(),
 }
 
 html_theme = "pydata_sphinx_theme"

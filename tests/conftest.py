@@ -7,8 +7,10 @@ import pytest
 
 # SciPy decides at import whether it accepts arrays of other libraries; array API input needs it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
-# Tests run in as many processes as there are cores: threads of BLAS would wait for each other.
+# Tests run in as many processes as there are cores: threads of BLAS and OpenMP would wait for each
+# other, and k-means of a few samples would take five times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 SLOW = Path(__file__).with_name("slow.txt")
 

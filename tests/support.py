@@ -1,5 +1,6 @@
 """What several tests share: quiet fits, equal partitions, groups of samples, a callback."""
 
+import inspect
 import os
 import warnings
 
@@ -16,6 +17,14 @@ def fit_quietly(model, X, **kwargs):
     assert {warning.category for warning in caught} <= {ConvergenceWarning}
     assert len(caught) <= 1
     return model, str(caught[0].message) if caught else None
+
+
+def few_rounds(estimator):
+    """Parameters that let an estimator look for few labellings, where it mixes many.
+
+    The search takes most of its time, and ends with a ConvergenceWarning if more could be found.
+    """
+    return {"max_rounds": 2} if "max_rounds" in inspect.signature(estimator).parameters else {}
 
 
 def same_partition(a, b):

@@ -418,6 +418,7 @@ RUNS = {
 }
 
 
+@pytest.mark.usefixtures("few_tables")
 @pytest.mark.parametrize("path", RUNS)
 def test_script_runs(path, script, monkeypatch, tmp_path, capsys):
     environment = dict(os.environ)

@@ -12,6 +12,8 @@ import pytest
 
 from separatrix.cli import main
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 RNG = np.random.RandomState(0)
 N = 24
 SPECIES = np.repeat(["Adelie", "Chinstrap", "Gentoo"], 8)

@@ -25,6 +25,8 @@ from separatrix.cli.methods import make_estimator, methods
 from separatrix.models import extensions
 from separatrix.tables import TablePreparer
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 X = make_blobs(60, centers=3, random_state=1)[0]
 ABOUT = {
     "columns": {"a": None, "b": None},

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 import separatrix
 from separatrix import DiscriminativeKMeans, KernelKMeans, LDAKMeans
 from separatrix.labels.links import Links
+from support import few_rounds
 
 ESTIMATORS = [
     estimator
@@ -54,6 +55,11 @@ N_CASES = int(os.environ.get("SEPARATRIX_LINK_CASES", FEW_CASES))
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
 
 
+def made(estimator, n_clusters=2, **params):
+    """An estimator that need not find the best of all labellings: each of them keeps links."""
+    return estimator(n_clusters, random_state=0, **few_rounds(estimator), **params)
+
+
 def blobs(n_clusters, n=120):
     return make_blobs(n, centers=n_clusters, cluster_std=2.5, random_state=n_clusters)
 
@@ -78,7 +84,7 @@ def test_these_take_links():
 
 @cache
 def n_found_without_links(estimator, n_clusters):
-    free = fitted(estimator(n_clusters, random_state=0), blobs(n_clusters)[0])
+    free = fitted(made(estimator, n_clusters), blobs(n_clusters)[0])
     return len(np.unique(free.labels_))
 
 
@@ -104,7 +110,7 @@ def test_no_link_is_violated(estimator, n_clusters, form):
         "ids": {"must_link": ids},
         "known_labels": {"known_labels": known},
     }[form]
-    labels = fitted(estimator(n_clusters, random_state=0), X, **links).labels_
+    labels = fitted(made(estimator, n_clusters), X, **links).labels_
     assert Links.of(len(y), n_clusters, **links).violations(labels) == 0
     assert len(np.unique(labels)) >= n_found_without_links(estimator, n_clusters)
 
@@ -115,9 +121,7 @@ def test_no_link_is_violated_where_few_samples_are_searched(estimator):
         pytest.skip("searches all samples")
     X, y = blobs(2, n=300)
     must, cannot = linked_tenth(y, np.random.default_rng(1))
-    model = fitted(
-        estimator(2, max_samples=60, random_state=0), X, must_link=cannot, cannot_link=must
-    )
+    model = fitted(made(estimator, max_samples=60), X, must_link=cannot, cannot_link=must)
     assert Links.of(300, 2, must_link=cannot, cannot_link=must).violations(model.labels_) == 0
 
 
@@ -132,10 +136,10 @@ def test_a_contradiction_is_refused_with_its_chain(estimator, n_clusters):
 @each
 def test_links_that_the_clusters_keep_anyway_change_nothing(estimator):
     X, _ = make_blobs(80, centers=2, cluster_std=0.5, random_state=3)
-    model = estimator(2, random_state=0).fit(X)
+    model = fitted(made(estimator), X)
     pairs = np.random.default_rng(0).integers(80, size=(6, 2))
     same = model.labels_[pairs[:, 0]] == model.labels_[pairs[:, 1]]
-    linked = estimator(2, random_state=0).fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    linked = fitted(made(estimator), X, must_link=pairs[same], cannot_link=pairs[~same])
     np.testing.assert_array_equal(linked.labels_, model.labels_)
     np.testing.assert_array_equal(linked.predict(X), model.labels_)
 
@@ -145,8 +149,8 @@ def test_ids_are_routed_and_sliced_with_the_samples(estimator):
     X, y = blobs(2)
     ids = np.where(np.arange(120) % 10 == 0, y, -1)
     with config_context(enable_metadata_routing=True):
-        model = estimator(2, random_state=0).set_fit_request(known_labels=True)
-        pipeline = make_pipeline(StandardScaler(), model).fit(X, known_labels=ids)
+        model = made(estimator).set_fit_request(known_labels=True)
+        pipeline = fitted(make_pipeline(StandardScaler(), model), X, known_labels=ids)
         assert Links.of(120, 2, known_labels=ids).violations(pipeline[-1].labels_) == 0
         search = GridSearchCV(
             model, {"random_state": [0]}, cv=2, scoring="adjusted_rand_score", refit=False
@@ -173,11 +177,11 @@ def test_known_labels_teach_the_other_samples(estimator):
     The test fails if known labels only bind the samples that have them.
     """
     X, *ways = rectangle()
-    free = fitted(estimator(2, random_state=0), X).labels_
+    free = fitted(made(estimator), X).labels_
     meant = min(ways, key=lambda way: adjusted_rand_score(way, free))
     known = np.where(np.arange(len(X)) % 7 == 0, meant, -1)
     others = known < 0
-    taught = fitted(estimator(2, random_state=0), X, known_labels=known).labels_
+    taught = fitted(made(estimator), X, known_labels=known).labels_
     assert adjusted_rand_score(meant[others], free[others]) < 0.3
     assert adjusted_rand_score(meant[others], taught[others]) > 0.8
 
@@ -187,7 +191,7 @@ def test_known_labels_are_the_numbers_of_clusters(estimator, n_clusters):
     X, y = blobs(n_clusters)
     for numbers in (np.arange(n_clusters), np.arange(n_clusters)[::-1]):
         known = np.where(np.arange(len(y)) % 8 == 0, numbers[y], -1)
-        model = fitted(estimator(n_clusters, random_state=0), X, known_labels=known)
+        model = fitted(made(estimator, n_clusters), X, known_labels=known)
         np.testing.assert_array_equal(model.labels_[known >= 0], known[known >= 0])
         assert adjusted_rand_score(y, model.predict(X)) > 0.2
         assert (model.predict(X) == numbers[y]).mean() > 0.6
@@ -202,7 +206,7 @@ def test_few_known_labels_are_the_numbers_of_their_clusters(estimator, rows):
     for numbers in (np.array([0, 1]), np.array([1, 0])):
         known = np.full(60, -1)
         known[rows] = numbers[y[rows]]
-        labels = fitted(estimator(2, random_state=0), X, known_labels=known).labels_
+        labels = fitted(made(estimator), X, known_labels=known).labels_
         np.testing.assert_array_equal(labels, numbers[y])
 
 
@@ -227,7 +231,7 @@ def test_random_links_are_kept(estimator, seed, n_clusters, weighted):
         "known_labels": np.where(rng.uniform(size=24) < 0.2, hidden, -1),
     }
     weight = {"sample_weight": rng.integers(1, 4, size=24)} if weighted else {}
-    labels = fitted(estimator(n_clusters, random_state=0), X, **links, **weight).labels_
+    labels = fitted(made(estimator, n_clusters), X, **links, **weight).labels_
     known = links["known_labels"]
     assert Links.of(24, n_clusters, **links).violations(labels) == 0
     np.testing.assert_array_equal(labels[known >= 0], known[known >= 0])
@@ -258,7 +262,7 @@ def test_links_hold_with_weights_and_of_samples_without_weight(estimator):
     must, cannot = linked_tenth(y, rng)
     weight = rng.integers(3, size=120)
     links = {"must_link": cannot, "cannot_link": must}
-    model = fitted(estimator(3, random_state=0), X, sample_weight=weight, **links)
+    model = fitted(made(estimator, 3), X, sample_weight=weight, **links)
     assert Links.of(120, 3, **links).violations(model.labels_) == 0
 
 

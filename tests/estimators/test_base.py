@@ -33,6 +33,8 @@ from separatrix import (
 )
 from support import Recorder, groups
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 SOLVERS = ["mpm", "gep", "eig"]
 
 

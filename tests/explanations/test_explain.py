@@ -24,6 +24,8 @@ from separatrix import (
 )
 from separatrix.tables import TablePreparer
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 
 @pytest.fixture(scope="module")
 def flowers():

@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -86,10 +87,17 @@ def check_sdist(sdist, folder):
 def main(folder):
     """Check the wheel and the sdist in a folder."""
     (wheel,), (sdist,) = Path(folder).glob("*.whl"), Path(folder).glob("*.tar.gz")
-    with tempfile.TemporaryDirectory() as empty:
-        check_wheel(wheel.resolve(), Path(empty))
-    with tempfile.TemporaryDirectory() as empty:
-        check_sdist(sdist.resolve(), Path(empty))
+    with (
+        tempfile.TemporaryDirectory() as one,
+        tempfile.TemporaryDirectory() as other,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        checks = [
+            pool.submit(check_wheel, wheel.resolve(), Path(one)),
+            pool.submit(check_sdist, sdist.resolve(), Path(other)),
+        ]
+        for check in checks:
+            check.result()  # raises what ended it
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ from separatrix import (
     MaximumVolumeClustering,
 )
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 
 @pytest.mark.parametrize(
     "form",

@@ -34,6 +34,8 @@ from separatrix.report import trust, write_report
 from separatrix.selection.consensus import agreement_words
 from support import fit_quietly
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 CLUSTERERS = [
     getattr(separatrix, name)
     for name in separatrix.__all__

@@ -72,6 +72,7 @@ def test_labels_that_were_asked_for_come_with_the_warning_in_words():
     assert not hasattr(model, "plausible_n_clusters_")
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_the_test_for_structure_changes_no_cluster(blobs, monkeypatch):
     expected = AutoClustering(3).fit(blobs[0])
     nothing = Structure(0.0, np.array([]), 1.0)
@@ -81,6 +82,7 @@ def test_the_test_for_structure_changes_no_cluster(blobs, monkeypatch):
     np.testing.assert_array_equal(found.candidates_.votes, expected.candidates_.votes)
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_agreement_is_that_of_the_voters_with_the_result():
     X, _ = make_moons(150, noise=0.15, random_state=1)
     model = AutoClustering(2).fit(X)
@@ -113,6 +115,7 @@ def test_fit_sets_what_it_promises(blobs, fitted):
     np.testing.assert_array_equal(again.labels_, fitted.labels_)
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_confidence_is_the_vote_share_of_families():
     X, _ = make_moons(150, noise=0.15, random_state=1)
     model = AutoClustering(2).fit(X)
@@ -126,6 +129,7 @@ def test_confidence_is_the_vote_share_of_families():
     np.testing.assert_allclose(model.confidence_, expected, atol=1e-6)
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_samples_beyond_the_most_follow_the_boundary():
     X, y = make_blobs(900, centers=[[0, 0], [0, 9], [9, 0]], random_state=2)
     model = AutoClustering(3, max_samples=150).fit(X)
@@ -137,6 +141,7 @@ def test_samples_beyond_the_most_follow_the_boundary():
     assert adjusted_rand_score(y[model.sample_indices_], model.best_candidate_labels_) == 1
 
 
+@pytest.mark.usefixtures("few_tables")
 @pytest.mark.parametrize("n_clusters", [1, 2, 3])
 def test_scores_and_probabilities_follow_the_boundary(blobs, n_clusters):
     X, _ = blobs
@@ -154,6 +159,7 @@ def test_scores_and_probabilities_follow_the_boundary(blobs, n_clusters):
     assert model.boundary_.rule in model.boundary_.accuracies
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_many_features_are_turned_into_few():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 60)
@@ -163,6 +169,7 @@ def test_many_features_are_turned_into_few():
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.usefixtures("few_tables")
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_unit_and_place_do_not_matter(scale):
     # of rounded samples several are as near as the last neighbour, and rounding tells which counts
@@ -171,6 +178,7 @@ def test_unit_and_place_do_not_matter(scale):
     np.testing.assert_array_equal(AutoClustering(3).fit(scale * (X + 1)).labels_, expected)
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_one_cluster_is_no_question(blobs):
     model = AutoClustering(1).fit(blobs[0])
     assert not model.labels_.any()
@@ -201,6 +209,7 @@ def test_what_cannot_work_is_refused(blobs, parameters, message):
         AutoClustering(**parameters).fit(blobs[0])
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_callbacks_see_candidates(blobs):
     recorder = Recorder()
     model = AutoClustering(3).set_callbacks(recorder).fit(blobs[0])
@@ -208,6 +217,7 @@ def test_callbacks_see_candidates(blobs):
     assert names == ["fit"] + ["candidate"] * len(model.candidates_.names)
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_thorough_tier_runs_more(blobs):
     X, y = blobs
     with warnings.catch_warnings():

@@ -10,6 +10,8 @@ from separatrix.labels.links import Links
 from separatrix.selection import pool
 from separatrix.selection.pool import Given, default_candidates
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 
 @pytest.fixture(autouse=True)
 def few_candidates(monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._sklearn import Interval, StrOptions, like, one_blas_thread, to_numpy
+from separatrix._sklearn import Interval, StrOptions, like, one_thread, to_numpy
 from separatrix._typing import Array
 from separatrix.data.distinct import DistinctRows
 from separatrix.estimators.base import BoundaryClustering, fit_with_weights_and_links
@@ -43,7 +43,7 @@ from separatrix.solvers.label_mixtures import (
 )
 from separatrix.solvers.margin_distribution import FeatureSpace, KernelSpace
 
-# Up to this many samples, threads of BLAS only wait for each other.
+# Up to this many samples, threads of BLAS and of k-means only wait for each other.
 ONE_THREAD_ROWS = 1_000
 # Gaps below this share of the objective are due to rounding.
 ROUNDING = 1e-9
@@ -192,7 +192,7 @@ class LabelMixtureClustering(BoundaryClustering):
 
     def _solve(self, problem, progress, rng):
         small = len(problem.K) <= ONE_THREAD_ROWS
-        return (one_blas_thread(solve_label_mixture) if small else solve_label_mixture)(
+        return (one_thread(solve_label_mixture) if small else solve_label_mixture)(
             problem,
             # a sample of the data has the same total weight as all of it
             replace(self._machine(self._strength(problem)), sample_weight=problem.loss_weight),

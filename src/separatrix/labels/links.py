@@ -632,7 +632,9 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
     if k == 2 and scores.ndim == 1:
         scores = np.column_stack([-scores, scores])
     scores = _checked(scores, (links.n_samples, k), "scores")
-    weight = check_sample_weight(sample_weight, scores, dtype=float, ensure_non_negative=True)
+    weight = np.ones(links.n_samples)
+    if sample_weight is not None:
+        weight = check_sample_weight(sample_weight, scores, dtype=float, ensure_non_negative=True)
     least, most = (np.broadcast_to(to_numpy(s), k).astype(float) for s in (min_size, max_size))
     if not (least <= most).all():
         raise ValueError(f"min_size={min_size} is above max_size={max_size}: pass a smaller one.")
@@ -653,8 +655,9 @@ def _numbered_labels(scores, links, weight, least, most):
         return _two_clusters(links, totals, weight, least, most)
     mean = totals / links.totals(share)[:, None]
     nodes, *graph = links._graph
-    settled = np.union1d(nodes, np.flatnonzero(links.known >= 0))
-    free = np.setdiff1d(np.arange(links.n_components), settled)
+    is_settled = links.known >= 0
+    is_settled[nodes] = True
+    settled, free = np.flatnonzero(is_settled), np.flatnonzero(~is_settled)
     labels, offsets = links.coloring.copy(), np.zeros(k)
     if k > 1:
         offsets = balanced_offsets(mean, mass, min_size=least, max_size=most).offsets

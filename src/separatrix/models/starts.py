@@ -20,7 +20,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from separatrix._sklearn import is_dask, like, one_blas_thread, to_numpy
+from separatrix._sklearn import is_dask, like, one_blas_thread, one_thread, to_numpy
 from separatrix.data.distinct import DistinctRows
 from separatrix.data.gate import naming
 from separatrix.data.ordering import canonical_order
@@ -31,6 +31,8 @@ from separatrix.result import Progress, Status
 from separatrix.similarity.kernels import Kernel, distance_gamma, with_short_indices
 
 LINEAR = Kernel()
+# Rows up to which threads of k-means only wait for each other.
+ONE_THREAD_ROWS = 1_000
 # Rows whose graph of similarities is cut.
 SPECTRAL_ROWS = 2_000
 # Number of rows with known labels that a machine learns from, values of C for it, and the folds of
@@ -369,7 +371,8 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
     kmeans = KMeans(n_clusters, init=init, n_init=n_init, tol=0, random_state=rng)
     with warnings.catch_warnings():  # equal rows or a long tail of moves: still a start
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans.fit(rows, sample_weight=weights)
+        fit = one_thread(kmeans.fit) if rows.shape[0] <= ONE_THREAD_ROWS else kmeans.fit
+        fit(rows, sample_weight=weights)
     return Boundaries.nearest(kmeans.cluster_centers_).shifted(origin)
 
 

@@ -25,6 +25,7 @@ References
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class Band:
         """Number of clusters."""
         return self.links.n_clusters
 
-    @property
+    @cached_property
     def sizes(self):
         """Least and most samples of each cluster."""
         counted = np.ones(self.links.n_samples) if self.counted is None else self.counted
