@@ -175,7 +175,7 @@ class Band:
         return np.array([one.labels for one in found])
 
     def steepest_of_each(self, slopes):
-        """The labellings of B that are best for slopes, which are those of samples, not of each."""
+        """The labellings of B that are best for slopes, those of samples, not of each."""
         return self.nearest_of_each(
             slopes if self.counted is None else slopes / self.counted[:, None]
         )
