@@ -945,7 +945,7 @@ def readings(scale):
         f"distances by the true classes (above {MEDIUM:,} samples, "
         f"{len(FEWER_WIDTHS_OF_READINGS)} widths from .5 to 8). 'k-means' is the error of the "
         f"tightest of {N_KMEANS} runs, 'tightest' the error from that start, and 'any' the lowest "
-        "error from any of the runs, by the true classes too. The other draws are those of table IV.",
+        "error from any of the runs, by the true classes too. Other draws are those of table IV.",
         {"error": (OURS, "lowest")},
         jobs,
         cells,

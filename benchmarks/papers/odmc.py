@@ -287,24 +287,34 @@ def kernels_of(widths):
     return [{"kernel": "linear"}, *gaussian]
 
 
-def best_measures(name, method, readouts, Cs, widths, shapes, rounds, n_repeats):
-    """Repeats at the best setting, by the true classes, for each readout."""
+def best_measures(name, method, readouts, chosen_by, Cs, widths, shapes, rounds, n_repeats):
+    """Repeats at the best settings of each readout, by the true classes."""
     this = task(name)
     screening, repeating = ({"max_rounds": n} if method in OURS_BY_NAME else {} for n in rounds)
-    ranked = [(0.0, {})]
+    tried, base = [], {}
     for stage in stages(method, this, Cs, widths, shapes):
-        for settings in [{**ranked[0][1], **settings} for settings in stage]:
-            found = measures_of(method, this, settings | screening, GRID_SEED)
-            ranked.append((found.accuracy, settings))
-        ranked.sort(key=lambda pair: -pair[0])
-    finalists = [settings | repeating for _, settings in ranked[:N_FINALISTS]]
-    repeats = [repeated(method, this, one, readouts, n_repeats) for one in finalists]
-    found = {"majority": this.majority, "in band": this.highest}
+        for settings in [{**base, **settings} for settings in stage]:
+            found = by_readout(method, this, settings | screening, readouts, GRID_SEED)
+            tried.append((settings, {variant: one.accuracy for variant, one in found.items()}))
+        base = ranked(tried, chosen_by)[0]
+    found, repeats = {"majority": this.majority, "in band": this.highest}, {}
     for variant, readout in readouts.items():
-        best = int(np.argmax([np.mean(one[variant]["accuracy"]) for one in repeats]))
-        found |= named(variant, repeats[best][variant])
-        found[f"{variant}, settings"] = finalists[best] | chosen(readout)
+        best = None
+        for settings in ranked(tried, variant)[:N_FINALISTS]:
+            key = str(settings)
+            if key not in repeats:
+                repeats[key] = repeated(method, this, settings | repeating, readouts, n_repeats)
+            runs = repeats[key][variant]
+            if best is None or np.mean(runs["accuracy"]) > np.mean(best[0]["accuracy"]):
+                best = runs, settings
+        found |= named(variant, best[0])
+        found[f"{variant}, settings"] = best[1] | chosen(readout)
     return found
+
+
+def ranked(tried, variant):
+    """Settings, those of highest accuracy first."""
+    return [one for one, _ in sorted(tried, key=lambda pair: -pair[1][variant])]
 
 
 def default_measures(name, method, n_repeats):
@@ -324,13 +334,17 @@ def named(variant, measures):
 
 def repeated(method, this, settings, readouts, n_repeats):
     """Measures of fits of several seeds, as lists, by readout."""
-    runs = {variant: [] for variant in readouts}
-    for seed in range(n_repeats):
-        with searched_once():
-            for variant, readout in readouts.items():
-                found = measures_of(method, this, settings | chosen(readout), seed)
-                runs[variant].append(asdict(found))
-    return {variant: collected(of_seeds) for variant, of_seeds in runs.items()}
+    runs = [by_readout(method, this, settings, readouts, seed) for seed in range(n_repeats)]
+    return {variant: collected([asdict(run[variant]) for run in runs]) for variant in readouts}
+
+
+def by_readout(method, this, settings, readouts, seed):
+    """Measures of each readout after one search."""
+    with searched_once():
+        return {
+            variant: measures_of(method, this, settings | chosen(readout), seed)
+            for variant, readout in readouts.items()
+        }
 
 
 @contextmanager
@@ -380,7 +394,9 @@ def table2(scale):
             if method == "GMMC" and paper["n"] > LARGEST_GMMC:
                 continue
             rounds = [SCREENING_ROUNDS, ROUNDS]
-            own = settings | {"method": method, "readouts": readouts_of(method), "rounds": rounds}
+            readouts = readouts_of(method)
+            own = settings | {"method": method, "readouts": readouts, "rounds": rounds}
+            own["chosen_by"] = next(iter(readouts))  # nu and theta are tried at its best setting
             cost = (paper["n"] / 100) ** 2 * (1 if method in ("KM", "NC") else 20)
             jobs.append(Job(f"{name} / {method}", best_measures, own, cost))
             variants = dict.fromkeys(readouts_of(method), jobs[-1])
@@ -401,16 +417,17 @@ def table2(scale):
         "share of samples, or of pairs",
         "Features are scaled to [-1, 1], with which k-means comes near to the paper's, and rows "
         "with missing values are left out. As in the paper, the parameters are those of the "
-        "highest accuracy by the true classes. Every setting is tried once, with the default "
-        f"readout and at most {SCREENING_ROUNDS} rounds of generating labellings; the best "
-        f"{N_FINALISTS} are then repeated with three other seeds (ten in the paper) and each "
-        f"readout, with at most {ROUNDS} rounds, and the better mean counts. C is 1, 10, 100 or "
+        "highest accuracy by the true classes. Every setting is tried once, with at most "
+        f"{SCREENING_ROUNDS} rounds of generating labellings. For each readout, its best "
+        f"{N_FINALISTS} are then repeated with three other seeds (ten in the paper) and at most "
+        f"{ROUNDS} rounds, and the better mean counts. C is 1, 10, 100 or "
         "1000; it weighs the mean loss for LG-MMC, CPMMC and ODMC and the sum of the losses for "
         "IterSVR. The kernel is linear, or Gaussian with a width of .25 to 4 mean distances. The "
         "balance is .06 or .6, whichever is nearer to that of the classes: twice the paper's l, "
         "since no labels within l have the accuracies printed for hepatitis. nu and theta are .2 "
-        f"to .8, tried at the best C and kernel. From {LARGE} samples on there are fewer widths, "
-        "nu and theta. The Rand index is that of the setting of highest accuracy.",
+        "to .8, tried at the C and the kernel that are best for the paper's vote. From "
+        f"{LARGE} samples on there are fewer widths, nu and theta. The Rand index is that of the "
+        "setting of highest accuracy.",
         VARIANTS,
         jobs,
         cells,
@@ -489,7 +506,7 @@ def rand_fits_accuracy(_):
 # Sets that are read once more. On all but the first the published accuracy is the share of the
 # larger class, which a labelling has that puts nearly all samples into one cluster.
 READ = ["echocardiogram", "haberman", "german", "svmguide3"]
-BALANCES = [IMBALANCED / 2, IMBALANCED, 1.0]
+BALANCES = [IMBALANCED / 2, IMBALANCED, 0.98]
 POOL = "any of the pool"
 
 
@@ -533,8 +550,8 @@ def readings(scale):
         "Readings of sets of table 2 that are not reached",
         "accuracy",
         "Not in the paper: the highest accuracy over the linear kernel and all widths at C = 1, "
-        "by the true classes. The balance is .3, as the paper states it, .6, as in table 2, or 1, "
-        "which allows a cluster of a single sample. "
+        "by the true classes. The balance is .3, as the paper states it, .6, as in table 2, or "
+        ".98, which allows a cluster of 1 % of the samples. "
         f"'{POOL}': the best, by the true classes, of the labellings from which a readout makes "
         "one.",
         {"highest": (OURS, "over the kernels")},
