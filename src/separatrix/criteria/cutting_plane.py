@@ -156,6 +156,10 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
 
     Notes
     -----
+    The defaults depart from the papers, which choose C and l by the true classes: here `C` follows
+    the scale of the data. The machine of more than two clusters has biases, without which it would
+    depend on where the origin lies.
+
     Besides `tol`, an update that lowers the objective by no more than this share of it ends the
     loop. Other kernels than the linear one work through at most `n_components` features and have
     no `coef_`.

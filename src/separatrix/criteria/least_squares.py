@@ -169,6 +169,10 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     next among the scores of `leave_one_out_scores_`, on at most 1,000 samples. With "auto" the
     start that is kept is the one of the largest such advantage, leads beyond one counted as one.
 
+    The defaults depart from the paper, which chooses lambda and sigma by the true classes and ends
+    with Algorithm 3. Here samples move on after it until no move lowers the objective, and the
+    best of `n_init` starts is kept. `separatrix.solvers.flips.shaken` is Algorithm 3 as printed.
+
     For the linear kernel samples are centred. Two clusters by shaking take one start, whatever
     `n_init`: in its first round a cluster claims all samples, so that the start is forgotten. More
     than 20 clusters, which random starts do not find, take one start too: the best of ten runs of
