@@ -64,6 +64,10 @@ WIDTHS = [0.25, 0.5, 1.0, 2.0, 4.0]
 # Twice the paper's .03 and .3, which cannot bound |e'y|: it prints accuracies of hepatitis that no
 # labels within .3n have. As in the paper it follows, they bound half of the difference.
 BALANCED, IMBALANCED = 0.06, 0.6
+# Sets for which the paper prints the share of the larger class, or a Rand index that goes with it,
+# are also tried with clusters of 1 % of the samples.
+OF_THE_LARGER_CLASS = ("haberman", "credit-g", "german", "svmguide3")
+HARDLY_ANY, FREE = 0.98, ", free"
 GRID_SEED = 100  # not one of the repeats'
 N_FINALISTS = 2  # settings that are repeated
 # Rounds of generating labellings: when settings are compared, and when the best are repeated. Ten
@@ -268,14 +272,14 @@ def measures_of(method, this, settings, seed):
     return Measures.of(this.y, labels)
 
 
-def stages(method, this, Cs, widths, shapes):
+def stages(method, balance, Cs, widths, shapes):
     """Grids that are searched one after the other, each beside the best of those before it."""
     if method == "KM":
         return [[{}]]
     if method == "NC":
         return [[{"width": width} for width in widths or [1.0]]]
     pairs = product(Cs, kernels_of(widths))
-    grid = [{"C": C, "balance": this.balance, **kernel} for C, kernel in pairs]
+    grid = [{"C": C, "balance": balance, **kernel} for C, kernel in pairs]
     if method != "ODMC":
         return [grid]
     return [grid, [{"nu": nu, "theta": theta} for nu, theta in product(shapes, repeat=2)]]
@@ -287,12 +291,15 @@ def kernels_of(widths):
     return [{"kernel": "linear"}, *gaussian]
 
 
-def best_measures(name, method, readouts, chosen_by, Cs, widths, shapes, rounds, n_repeats):
+def best_measures(
+    name, method, readouts, chosen_by, Cs, widths, shapes, rounds, n_repeats, balance=None
+):
     """Repeats at the best settings of each readout, by the true classes."""
     this = task(name)
+    balance = this.balance if balance is None else balance
     screening, repeating = ({"max_rounds": n} if method in OURS_BY_NAME else {} for n in rounds)
     tried, base = [], {}
-    for stage in stages(method, this, Cs, widths, shapes):
+    for stage in stages(method, balance, Cs, widths, shapes):
         for settings in [{**base, **settings} for settings in stage]:
             found = by_readout(method, this, settings | screening, readouts, GRID_SEED)
             tried.append((settings, {variant: one.accuracy for variant, one in found.items()}))
@@ -406,6 +413,11 @@ def table2(scale):
                 jobs.append(Job(label, default_measures, default, cost / 5))
                 variants["default"] = jobs[-1]
             cells += cells_of_table2(name, method, variants, paper)
+            if method == "ODMC" and name in OF_THE_LARGER_CLASS:
+                own = own | {"balance": HARDLY_ANY}
+                jobs.append(Job(f"{name}{FREE} / {method}", best_measures, own, cost))
+                variants = dict.fromkeys(readouts, jobs[-1])
+                cells += cells_of_table2(f"{name}{FREE}", method, variants, paper)
         if "KM" in scale["methods"]:
             job = f"{name} / KM"
             for what in ("majority", "in band"):
@@ -424,8 +436,11 @@ def table2(scale):
         "1000; it weighs the mean loss for LG-MMC, CPMMC and ODMC and the sum of the losses for "
         "IterSVR. The kernel is linear, or Gaussian with a width of .25 to 4 mean distances. The "
         "balance is .06 or .6, whichever is nearer to that of the classes: twice the paper's l, "
-        "since no labels within l have the accuracies printed for hepatitis. nu and theta are .2 "
-        "to .8, tried at the C and the kernel that are best for the paper's vote. From "
+        "since no labels within l have the accuracies printed for hepatitis. For four sets the "
+        "paper prints the share of the larger class, the accuracy of a single cluster, which any "
+        f"such balance rules out. Rows marked '{FREE.strip(', ')}' have a balance of "
+        f"{HARDLY_ANY:g} instead, which allows clusters of 1 % of the samples. nu and theta are "
+        ".2 to .8, tried at the C and the kernel that are best for the paper's vote. From "
         f"{LARGE} samples on there are fewer widths, nu and theta. The Rand index is that of the "
         "setting of highest accuracy.",
         VARIANTS,
@@ -436,6 +451,11 @@ def table2(scale):
         tolerance=TOLERANCE,
         digits=3,
         claims=doubts(scale),
+        readings={
+            f"{name}{FREE}, {short}": f"{name}, {short}"
+            for name in OF_THE_LARGER_CLASS
+            for short in MEASURES.values()
+        },
     )
 
 
@@ -503,10 +523,8 @@ def rand_fits_accuracy(_):
 
 # --- readings of sets that table 2 does not reach -----------------------------------------------
 
-# Sets that are read once more. On all but the first the published accuracy is the share of the
-# larger class, which a labelling has that puts nearly all samples into one cluster.
-READ = ["echocardiogram", "haberman", "german", "svmguide3"]
-BALANCES = [IMBALANCED / 2, IMBALANCED, 0.98]
+READ = ["echocardiogram"]
+BALANCES = [IMBALANCED / 2, IMBALANCED, HARDLY_ANY]
 POOL = "any of the pool"
 
 
