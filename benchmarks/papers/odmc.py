@@ -64,10 +64,12 @@ WIDTHS = [0.25, 0.5, 1.0, 2.0, 4.0]
 # Twice the paper's .03 and .3, which cannot bound |e'y|: it prints accuracies of hepatitis that no
 # labels within .3n have. As in the paper it follows, they bound half of the difference.
 BALANCED, IMBALANCED = 0.06, 0.6
-# Sets for which the paper prints the share of the larger class, or a Rand index that goes with it,
-# are also tried with clusters of 1 % of the samples.
-OF_THE_LARGER_CLASS = ("haberman", "credit-g", "german", "svmguide3")
-HARDLY_ANY, FREE = 0.98, ", free"
+# Other readings of the balance. Sets for which the paper prints the share of the larger class, or
+# a Rand index that goes with it, are also tried with clusters of 1 % of the samples.
+HARDLY_ANY, FREE, STATED = 0.98, ", free", ", as stated"
+OTHER_BALANCES = dict.fromkeys(
+    ("haberman", "credit-g", "german", "svmguide3"), (FREE, HARDLY_ANY)
+) | {"colic": (STATED, BALANCED / 2)}
 GRID_SEED = 100  # not one of the repeats'
 N_FINALISTS = 2  # settings that are repeated
 # Rounds of generating labellings: when settings are compared, and when the best are repeated. Ten
@@ -413,11 +415,12 @@ def table2(scale):
                 jobs.append(Job(label, default_measures, default, cost / 5))
                 variants["default"] = jobs[-1]
             cells += cells_of_table2(name, method, variants, paper)
-            if method == "ODMC" and name in OF_THE_LARGER_CLASS:
-                own = own | {"balance": HARDLY_ANY}
-                jobs.append(Job(f"{name}{FREE} / {method}", best_measures, own, cost))
+            if method == "ODMC" and name in OTHER_BALANCES:
+                reading, balance = OTHER_BALANCES[name]
+                own = own | {"balance": balance}
+                jobs.append(Job(f"{name}{reading} / {method}", best_measures, own, cost))
                 variants = dict.fromkeys(readouts, jobs[-1])
-                cells += cells_of_table2(f"{name}{FREE}", method, variants, paper)
+                cells += cells_of_table2(f"{name}{reading}", method, variants, paper)
         if "KM" in scale["methods"]:
             job = f"{name} / KM"
             for what in ("majority", "in band"):
@@ -439,7 +442,8 @@ def table2(scale):
         "since no labels within l have the accuracies printed for hepatitis. For four sets the "
         "paper prints the share of the larger class, the accuracy of a single cluster, which any "
         f"such balance rules out. Rows marked '{FREE.strip(', ')}' have a balance of "
-        f"{HARDLY_ANY:g} instead, which allows clusters of 1 % of the samples. nu and theta are "
+        f"{HARDLY_ANY:g} instead, which allows clusters of 1 % of the samples. The row "
+        f"'{STATED.strip(', ')}' has the paper's l itself. nu and theta are "
         ".2 to .8, tried at the C and the kernel that are best for the paper's vote. From "
         f"{LARGE} samples on there are fewer widths, nu and theta. The Rand index is that of the "
         "setting of highest accuracy.",
@@ -452,8 +456,8 @@ def table2(scale):
         digits=3,
         claims=doubts(scale),
         readings={
-            f"{name}{FREE}, {short}": f"{name}, {short}"
-            for name in OF_THE_LARGER_CLASS
+            f"{name}{reading}, {short}": f"{name}, {short}"
+            for name, (reading, _) in OTHER_BALANCES.items()
             for short in MEASURES.values()
         },
     )
@@ -523,17 +527,21 @@ def rand_fits_accuracy(_):
 
 # --- readings of sets that table 2 does not reach -----------------------------------------------
 
-READ = ["echocardiogram"]
-BALANCES = [IMBALANCED / 2, IMBALANCED, HARDLY_ANY]
+# Balances that are tried: the paper's, that of table 2, and hardly any.
+READ = {
+    "echocardiogram": [IMBALANCED / 2, IMBALANCED, HARDLY_ANY],
+    "colic": [BALANCED / 2, BALANCED, HARDLY_ANY],
+}
 POOL = "any of the pool"
 
 
-def readings_of(name, balance, C, widths, max_rounds):
-    """Highest accuracy of each readout over kernels, and of any labelling of the pools."""
+def readings_of(name, balance, C, widths, shapes, max_rounds):
+    """Highest accuracy of each readout, and of any labelling of the pools, over all settings."""
     this = task(name)
     found = dict.fromkeys([*READOUTS, POOL], 0.0)
-    for kernel in kernels_of(widths):
-        settings = {"C": C, "balance": balance, "max_rounds": max_rounds, **kernel}
+    for kernel, nu, theta in product(kernels_of(widths), shapes, shapes):
+        settings = {"C": C, "balance": balance, "nu": nu, "theta": theta, **kernel}
+        settings["max_rounds"] = max_rounds
         with searched_once():
             for variant, readout in READOUTS.items():
                 model = model_of("ODMC", this, settings | chosen(readout), GRID_SEED)
@@ -547,14 +555,13 @@ def readings_of(name, balance, C, widths, max_rounds):
 def readings(scale):
     """Whether balance, kernel or readout explain what table 2 does not reach."""
     jobs, cells = [], []
-    for name in READ:
+    for name, balances in READ.items():
         paper = PUBLISHED["table2"][name]
         if paper["n"] > scale["largest"]:
             continue
-        large = "_of_large" if paper["n"] >= LARGE else ""
-        for balance in BALANCES:
-            settings = {"name": name, "balance": balance, "C": 1.0, "max_rounds": ROUNDS}
-            settings["widths"] = scale[f"widths{large}"]
+        for balance in balances:
+            settings = {"name": name, "balance": balance, "C": 1.0}
+            settings |= {"widths": [], "shapes": scale["shapes"], "max_rounds": SCREENING_ROUNDS}
             cost = 10 * (paper["n"] / 100) ** 2
             job = Job(f"readings / {name} / {balance:g}", readings_of, settings, cost)
             jobs.append(job)
@@ -567,12 +574,12 @@ def readings(scale):
         "readings",
         "Readings of sets of table 2 that are not reached",
         "accuracy",
-        "Not in the paper: the highest accuracy over the linear kernel and all widths at C = 1, "
-        "by the true classes. The balance is .3, as the paper states it, .6, as in table 2, or "
-        ".98, which allows a cluster of 1 % of the samples. "
-        f"'{POOL}': the best, by the true classes, of the labellings from which a readout makes "
-        "one.",
-        {"highest": (OURS, "over the kernels")},
+        "Not in the paper: the highest accuracy, by the true classes, over all nu and theta at "
+        f"C = 1 with the linear kernel and at most {SCREENING_ROUNDS} rounds. The balance is that "
+        "which the paper states, twice that as in table 2, or .98, which allows a cluster of 1 % "
+        f"of the samples. '{POOL}' is the best, by the true classes, of the labellings from which "
+        "a readout makes one.",
+        {"highest": (OURS, "over nu and theta")},
         jobs,
         cells,
         better=None,
