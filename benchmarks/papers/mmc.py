@@ -104,7 +104,7 @@ SCALES = {
         "readings": ["1-7 (s)", "8-9 (s)", "ionosphere"],
         "n_starts": 3,
         "n_draws": 2,
-        "n_pairs": 10,
+        "n_pairs": 6,
         "n_repeats": 1,
         "widths": [2, 8],
         "starts": ["the cut", "auto"],

@@ -94,7 +94,7 @@ SCALES = {
         "names_of_classics": ["ionosphere", "breast", "diabetes"],
         "n_times": 2,
         "scaled": SCALED[:4],
-        "n_features": 2,
+        "n_features": 1,
         "pairs": {"satimage": 15, "usps": 15},
     },
     "smoke": FULL

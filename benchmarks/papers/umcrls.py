@@ -126,6 +126,7 @@ SCALES = {
         "n_runs": 4,
         "n_other_draws": 2,
         "n_seeds": 2,
+        "n_digits": 600,
         "sizes": [160, 480, 800],
         "n_starts": 2,
     },
