@@ -444,10 +444,10 @@ def table2(scale):
         "classes: twice the paper's l, since no labels within l have the accuracies printed for "
         "hepatitis. For four sets the paper prints the share of the larger class, the accuracy of "
         "a single cluster, which any such balance rules out. Rows marked "
-        f"'{FREE.strip(', ')}' have a balance of {HARDLY_ANY:g} instead, which allows clusters of 1 % of the samples. The row "
-        f"'{STATED.strip(', ')}' has the paper's l itself. nu and theta are "
-        ".2 to .8, tried at the C and the kernel that are best for the paper's vote. The Rand "
-        "index is that of the setting of highest accuracy.",
+        f"'{FREE.strip(', ')}' have a balance of {HARDLY_ANY:g} instead, which allows clusters of "
+        f"1 % of the samples. The row '{STATED.strip(', ')}' has the paper's l itself. nu and "
+        "theta are .2 to .8, tried at the C and the kernel that are best for the paper's vote. "
+        "The Rand index is that of the setting of highest accuracy.",
         VARIANTS,
         jobs,
         cells,
