@@ -23,16 +23,17 @@ from benchmarks.papers.harness import (
 MARKS = {BETTER: "★", WITHIN: "✓", MISSED: "✗", None: ""}
 FEWER = "°"
 LEGEND = (
-    "✓ within the paper's spread, or within the stated tolerance where it has none; ★ better by "
-    f"more than that; ✗ not reached; {FEWER} so far measured with fewer repeats or a smaller "
-    "grid than the protocol says; – not measured, or not printed in the paper."
+    "✓ within the paper's spread, or within the stated tolerance if the paper gives no spread; ★ "
+    f"better by more than that; ✗ not reached; {FEWER} measured with fewer repeats or a smaller "
+    "grid than the protocol states; – not measured, or not printed in the paper."
 )
 NOT_YET = "not looked into yet"
 WHAT_COUNTS = (
-    "Cells of the paper's own methods that are within its spread or better, and their share of "
-    "those measured. Several readings of a row are one cell, and a cell counts for a column if "
-    "one reading reaches it. 'Either' takes the better of the paper's algorithm and ours cell by "
-    "cell: a choice in hindsight, which nobody has on data of their own."
+    "The counts are of cells of the paper's own methods that are within its spread or better; "
+    "percentages are of the cells measured. Several readings of a row count as one cell, which a "
+    "column reaches if one of the readings does. 'Either' takes the better of the paper's "
+    "algorithm and ours in each cell. This is a choice in hindsight that nobody can make on "
+    "unlabelled data."
 )
 NAMES_OF_COUNTS = [
     "cells", "measured", "of these in full", PAPER, OURS, "either, in hindsight", DEFAULT,
@@ -125,13 +126,14 @@ def section(paper, table, entries, results):
 
 def compared(table):
     """How the verdicts of a table come about."""
-    text = f"{table.unit}; {table.better} is better."
+    text = f"{table.unit[:1].upper()}{table.unit[1:]}; {table.better} is better."
     if table.spread == DEVIATION:
-        text += " Within: at most the paper's standard deviation away, our standard error added"
+        text += " 'Within' means at most one standard deviation of the paper away, combined with "
+        text += "our standard error"
     elif table.spread is not None:
-        text += " Within: at most two standard errors away, the paper's and ours together"
+        text += " 'Within' means at most two standard errors away, the paper's combined with ours"
     else:
-        text += " The paper has no spread. Within: no farther away than the tolerance"
+        text += " The paper gives no spread: 'within' means no farther away than the tolerance"
     if table.tolerance:
         text += f"{', or' if table.spread else ','} {table.tolerance:g}"
     return text + "."
@@ -218,7 +220,7 @@ def why_not_measured(table, entries, results):
 def claims(table, results):
     if not table.claims:
         return []
-    lines = ["Statements, and whether they hold here:", ""]
+    lines = ["Statements, and whether they hold in our measurements:", ""]
     for claim, holds, told in checked(table, results):
         mark = "–" if holds is None else MARKS[WITHIN] if holds else MARKS[MISSED]
         lines.append(f"- {mark} {claim.text}{f' Here: {told}.' if told else ''}")
@@ -237,8 +239,9 @@ def index(papers):
     lines = [
         "# The papers: published and ours",
         "",
-        f"{WHAT_COUNTS} Written by `python -m benchmarks.papers`; each page has its tables cell "
-        "by cell, what was chosen by the true classes, and why the others are not reached.",
+        f"{WHAT_COUNTS} Each page compares its tables cell by cell. It states what was chosen by "
+        "the true classes, and why cells are not reached. All of these pages are written by "
+        "`python -m benchmarks.papers`.",
         "",
         *totals(papers, lambda paper: f"[{paper.title}]({paper.name}.md)"),
     ]
@@ -330,7 +333,7 @@ def said_of_figures(tables, results):
     if not found:
         return []
     tried = [holds for holds in found if holds is not None]
-    text = f"Statements about figures without numbers that hold: {sum(tried)} of {len(tried)}"
+    text = f"Statements about figures and tables that hold here: {sum(tried)} of {len(tried)}"
     left = len(found) - len(tried)
     return [text + (f"; {left} not measured." if left else "."), ""]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from separatrix.labels.links import Links
+from separatrix.labels.links import Links, linked_labels
 from separatrix.result import Iterations, aligned
 from separatrix.solvers import label_mixtures
 from separatrix.solvers.label_mixtures import Band, Candidates, Machine, find_saddle, signs_of
@@ -279,6 +279,31 @@ def test_readouts_do_not_depend_on_numbering_and_order(n_clusters, rule):
         assert numbered(turned.argmax(axis=1)) == expected
 
 
+def sizes_of(labellings):
+    """Sizes of both clusters of labellings."""
+    return np.column_stack([(labellings == cluster).sum(axis=1) for cluster in (0, 1)])
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.2, 0.6, 1.0])
+def test_labels_without_links_are_those_of_brute_force_and_of_the_search_with_links(balance):
+    """Ties and zeros too: whole scores have many."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 10))
+        scores = rng.integers(-2, 3, size=(6, n, 1)) + (seed % 2) * rng.normal(size=(6, n, 1))
+        links = Links.of(n, 2)
+        band = Band(links, balance)
+        least, most = band.sizes
+        tried = np.array(list(itertools.product((0, 1), repeat=n)))
+        tried = tried[[np.all((least <= size) & (size <= most)) for size in sizes_of(tried)]]
+        for labels, score in zip(band.nearest_of_each(scores), scores[:, :, 0], strict=True):
+            (size,) = sizes_of(labels[None])
+            assert np.all((least <= size) & (size <= most))
+            assert labels @ score == pytest.approx((tried @ score).max(), abs=1e-12)
+            linked = linked_labels(score, links, min_size=least, max_size=most)
+            np.testing.assert_array_equal(labels, linked.labels)
+
+
 @pytest.mark.parametrize("balance", [0.0, 0.2, 0.6])
 def test_groups_that_are_bound_go_where_brute_force_sends_them(balance):
     """As near to balance as they can be, and of those labellings the one of the largest score."""
@@ -290,7 +315,7 @@ def test_groups_that_are_bound_go_where_brute_force_sends_them(balance):
         found = band.binding(place).nearest(scores)
 
         tried = np.array(list(itertools.product((0, 1), repeat=6)))[:, place]
-        sizes = np.column_stack([14 - tried.sum(axis=1), tried.sum(axis=1)])
+        sizes = sizes_of(tried)
         least, most = band.sizes
         outside = np.maximum(np.maximum(least - sizes, sizes - most), 0).max(axis=1)
         nearest = tried[outside == outside.min()]

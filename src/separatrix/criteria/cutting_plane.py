@@ -159,6 +159,10 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
 
     Notes
     -----
+    The defaults depart from the papers, which choose C and l by the true classes: here `C` follows
+    the scale of the data. The machine of more than two clusters has biases, without which it would
+    depend on where the origin lies.
+
     The loop also ends when an update lowers the objective by no more than `tol` times its value.
     Kernels other than the linear one use at most `n_components` features and have no `coef_`.
 

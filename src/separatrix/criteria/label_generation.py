@@ -124,6 +124,9 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
 
     Notes
     -----
+    The defaults depart from the paper, which chooses C and the kernel by the true classes. Here
+    both follow fixed rules, and labels are read off by a consensus that is ours.
+
     The larger `C`, the looser the relaxation: `violation_` then shows that labellings were still
     being found when `max_labellings` or `max_rounds` ended the search, and a ConvergenceWarning
     says so.

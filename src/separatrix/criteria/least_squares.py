@@ -171,6 +171,10 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     next in `leave_one_out_scores_`, on at most 1,000 samples. With "auto", the start with the
     largest mean lead is kept, where leads above one count as one.
 
+    The defaults depart from the paper, which chooses lambda and sigma by the true classes and ends
+    with Algorithm 3. Here samples move on after it until no move lowers the objective, and the
+    best of `n_init` starts is kept. `separatrix.solvers.flips.shaken` is Algorithm 3 as printed.
+
     For the linear kernel samples are centred. Shaking two clusters takes one start, whatever
     `n_init`: in the first round one cluster claims all samples, so the start has no effect. More
     than 20 clusters, which random starts do not find, take one start too: the best of ten runs of

@@ -212,8 +212,15 @@ class MaximumMarginClustering(BoundaryClustering):
     there is no such guarantee, because the threshold that keeps it is not the machine's own. The
     loop ends when a labelling recurs, and the best labelling is returned.
 
-    The paper's l is `balance` times the number of samples. The loop also ends after five updates
-    in a row that improve the objective by no more than `tol` times its value.
+    The defaults depart from the paper. Its algorithms are ``C_path=1`` with ``init="k-means"`` or
+    "spectral", with C of 500, 100 and 10 for the Laplacian, the square and the hinge loss, and a
+    width of the kernel chosen by the true classes. Here the labels pass through growing values of
+    C, from the best of several starts, at one width. The paper's l, which bounds the difference in
+    size, is `balance` times the number of samples; its experiments only fit together if l is half
+    of that.
+
+    The loop also ends after five updates in a row that improve the objective by no more than
+    `tol` times its value.
 
     With more than 5,000 samples and a kernel other than the linear one, `low_rank="auto"` finds
     labels on a random sample: 700 of them, or 100 for each cluster. Least-squares machines on

@@ -161,6 +161,10 @@ class MaximinSeparationClustering(BoundaryClustering):
 
     Notes
     -----
+    The defaults depart from the paper, which chooses lambda by the true classes and returns the
+    last labels. Here `reg` is fixed, and the best labels met are returned. The eigenvector of its
+    third approach is read off in two ways, by "eig" and "eig-paper".
+
     An iteration costs one product of X with a vector and the moments of the samples that change
     clusters. The minimax machine is solved from one Cholesky factor. Data with more than 2,048
     features, sparse or not, are never turned into a covariance matrix.

@@ -158,16 +158,56 @@ class Band:
 
     def nearest(self, scores):
         """The labelling of B with the largest sum of scores."""
-        scores = scores[:, 0] if scores.shape[1] == 1 else scores
-        least, most = self.sizes
-        found = linked_labels(
-            scores, self.links, min_size=least, max_size=most, sample_weight=self.counted
-        )
-        return found.labels
+        return self.nearest_of_each(scores[None])[0]
 
-    def steepest(self, slopes):
-        """The labelling of B that is best for given slopes of the samples."""
-        return self.nearest(slopes if self.counted is None else slopes / self.counted[:, None])
+    def nearest_of_each(self, scores):
+        """The same for several, of shape (n_labellings, n_samples, n_machines)."""
+        least, most = self.sizes
+        is_one_column = scores.shape[2] == 1
+        if is_one_column and self.counted is None and self.links.is_empty:
+            return counted_labels(scores[:, :, 0], least, most)
+        given = scores[:, :, 0] if is_one_column else scores
+        found = [
+            linked_labels(
+                one, self.links, min_size=least, max_size=most, sample_weight=self.counted
+            )
+            for one in given
+        ]
+        return np.array([one.labels for one in found])
+
+    def steepest_of_each(self, slopes):
+        """The labellings of B that are best for slopes, those of samples, not of each."""
+        return self.nearest_of_each(
+            slopes if self.counted is None else slopes / self.counted[:, None]
+        )
+
+
+def counted_labels(scores, least, most):
+    """Labels of two clusters without links by sorting, as `linked_labels` has them.
+
+    The search asks for thousands of them, so that all are found at once.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_labellings, n_samples)
+        What speaks for the second cluster.
+    least, most : ndarray of shape (2,)
+        Whole bounds of the numbers of samples in each cluster.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_labellings, n_samples)
+    """
+    n_samples = scores.shape[1]
+    low, high = max(least[1], n_samples - most[0]), min(most[1], n_samples - least[0])
+    positive, negative = scores > 0, scores < 0
+    size, with_zeros = positive.sum(axis=1), n_samples - negative.sum(axis=1)
+    fits, fits_with_zeros = ((low <= n) & (n <= high) for n in (size, with_zeros))
+    labels = np.where((fits | ~fits_with_zeros)[:, None], positive, ~negative).astype(np.int64)
+    for row in np.flatnonzero(~fits & ~fits_with_zeros):  # cut at a bound
+        order = np.argsort(-scores[row], kind="stable")
+        labels[row, order] = np.arange(n_samples) < np.clip(size[row], low, high)
+    return labels
 
 
 def signs_of(labels, n_clusters):
@@ -491,7 +531,7 @@ def most_violated(K, alpha, scores, band):
         Kernel matrix.
     alpha : ndarray of shape (n_machines, n_samples)
         Multipliers.
-    scores : iterable of ndarray of shape (n_samples, n_machines)
+    scores : array-like of shape (n_starts, n_samples, n_machines)
         Scores whose labellings are the starts.
     band : Band
         The set B.
@@ -503,7 +543,7 @@ def most_violated(K, alpha, scores, band):
     squares : ndarray of shape (n_starts,)
         Their quadratic terms.
     """
-    tried = np.array([band.nearest(score) for score in scores])
+    tried = band.nearest_of_each(np.asarray(scores))
     labels = tried.copy()
     squares = np.full(len(labels), -np.inf)
     moving = np.arange(len(labels))
@@ -516,7 +556,7 @@ def most_violated(K, alpha, scores, band):
         squares[moving], labels[moving] = values[rose], tried[rose]
         if len(moving) == 0:
             break
-        tried = np.array([band.steepest(slope.T) for slope in slopes[:, rose].swapaxes(0, 1)])
+        tried = band.steepest_of_each(slopes[:, rose].transpose(1, 2, 0))
     order = np.argsort(-squares, kind="stable")
     return labels[order], squares[order]
 
