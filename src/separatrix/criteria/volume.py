@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, one_blas_thread
+from separatrix._sklearn import (
+    Interval,
+    StrOptions,
+    like,
+    namespace_of,
+    one_blas_thread,
+    to_numpy,
+)
 from separatrix._typing import Array, ArrayLike
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
@@ -301,7 +308,7 @@ class MaximumVolumeClustering(GraphClustering):
             Prints as plain sentences.
         """
         rule = self._two_sided("stability")
-        return finite_sample_stability(rule.form.Q, rule.h)
+        return finite_sample_stability(rule.form.Q, to_numpy(rule.h))
 
     def error_bound(
         self, y_known: ArrayLike, known: ArrayLike, *, delta: float = 0.05, margin: float = 1.0
@@ -335,7 +342,7 @@ class MaximumVolumeClustering(GraphClustering):
             if model.eta >= model.reg * eigenvalues[0]:
                 Q = eigenvalues = None
         return clustering_error_bound(
-            self.response_,
+            to_numpy(self.response_),
             y_known,
             known,
             Q=Q,
@@ -372,9 +379,19 @@ class MaximumVolumeClustering(GraphClustering):
                 X.shape[0],
                 remedy="use a sparse graph, matrix='normalized' and solver='sphere'",
             )
-        given = self.matrix == "precomputed"
-        graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X, sample_weight)
+        if self.matrix == "precomputed":
+            graph = GivenGraph.of_matrix(to_numpy(X))
+        else:
+            on_device = links is None and self._solves_on_device
+            graph = similarities_of(self, X, sample_weight, on_device=on_device)
         return GraphProblem.of(graph, self.matrix, links, sample_weight)
+
+    @property
+    def _solves_on_device(self):
+        """Whether what is left after the graph is linear algebra that a device is good at."""
+        splits = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
+        laplacian = self.matrix in ("normalized", "unnormalized")
+        return laplacian and self.solver == "sphere" and not splits
 
     def _resolved_multiway(self):
         bounded = self.response_bound not in ("auto", None)
@@ -443,8 +460,10 @@ class MaximumVolumeClustering(GraphClustering):
         if rho is None:
             return float(self.reg)
         # the length of what responses are to agree with: of all signs, the root of n
-        pulls = low.form.roots if nodes is None else low.form.roots * nodes.pulls
-        return rho * float(np.linalg.norm(pulls)) / low.scale
+        length = low.form.n_samples**0.5
+        if nodes is not None:
+            length = float(np.linalg.norm(low.form.roots * nodes.pulls))
+        return rho * length / low.scale
 
     def _split(self, problem, progress, rng):
         """Two clusters of the samples of a problem."""
@@ -463,7 +482,7 @@ class MaximumVolumeClustering(GraphClustering):
         if start is None:
             signs = starting_signs(responder, self.n_combinations, reg, rng, nodes)
         else:
-            signs = signs_of(start - 0.5)[:, None]
+            signs = signs_of(like(start - 0.5, form.roots))[:, None]
         return solve_sphere(
             responder,
             signs,
@@ -475,6 +494,11 @@ class MaximumVolumeClustering(GraphClustering):
             stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
             nodes=nodes,
         )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     def _n_tasks(self):
         if self.n_clusters > 2:
@@ -547,9 +571,10 @@ def starting_signs(responder, n_random, reg, rng, nodes=None):
     if coarse is not None:
         coarse_reg = reg * responder.scale / coarse.scale
         return starting_signs(coarse, n_random, coarse_reg, rng)[aggregates]
+    starts = responder.candidates(n_random, reg, rng)
     found = [
         solve_sphere(responder, start, reg=reg, max_iter=COARSE_UPDATES, progress=Progress())
-        for start in responder.candidates(n_random, reg, rng).T[:, :, None]
+        for start in (starts[:, place : place + 1] for place in range(starts.shape[1]))
     ]
     best = min(found, key=lambda result: result.objective)
     return signs_of(best.model.h)[:, None]
@@ -596,7 +621,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     def settled(h):
         return signs_of(h) if nodes is None else nodes.signs(h, form.roots)
 
-    signs, h = signs.copy() if nodes is None else settled(signs), np.empty_like(signs)
+    h = signs = signs if nodes is None else settled(signs)
     eta, omega = np.empty(n_starts), np.empty(n_starts)
     objectives = np.full(n_starts, np.inf)
     moving = np.arange(n_starts)
@@ -604,17 +629,20 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         # 1) responses to the signs
-        found = responder.respond(signs[:, moving], reg, found)
+        old = _columns(signs, moving)
+        found = responder.respond(old, reg, found)
         new = settled(found.h)
         reached = responder.objective(found.h, reg, new)
         # rounding, and the tolerances of a responder, may make it worse
         better = reached <= objectives[moving]
         improved = moving[better]
-        h[:, improved], objectives[improved] = found.h[:, better], reached[better]
+        if len(improved):
+            h = _with_columns(h, improved, _columns(found.h, np.flatnonzero(better)))
+        objectives[improved] = reached[better]
         eta[improved], omega[improved] = found.eta[better], found.omega[better]
         # 2) signs of the responses; starts whose signs stay are done
-        moved = better & (_n_changed(form, new != signs[:, moving]) > tol * form.n_samples)
-        signs[:, moving] = new
+        moved = better & (_n_changed(form, new != old) > tol * form.n_samples)
+        signs = _with_columns(signs, moving, new)
         moving = moving[moved]
         if n_starts > 1:
             found = None  # of other starts
@@ -639,9 +667,24 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     )
 
 
+def _columns(values, which):
+    """Some columns of an array; on a device, where starts go one by one, the only one."""
+    return values if len(which) == values.shape[1] else values[:, which]
+
+
+def _with_columns(values, which, new):
+    """The array with new values in some of its columns."""
+    if len(which) == values.shape[1]:
+        return new
+    values[:, which] = new
+    return values
+
+
 def _n_changed(form, changed):
     """Numbers of samples whose signs changed; every node of a coarse graph counts as one."""
-    return form.roots**2 @ changed if len(changed) == form.n_nodes else changed.sum(axis=0)
+    if form.counts is None or len(changed) != form.n_nodes:
+        return to_numpy(namespace_of(changed)[0].count_nonzero(changed, axis=0))
+    return form.counts @ changed
 
 
 def has_stalled(history, share):

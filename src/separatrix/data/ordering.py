@@ -46,6 +46,17 @@ def canonical_order(X, sample_weight=None):
     return np.lexsort(keys)
 
 
+def are_distinct(X):
+    """Whether no two rows of an array are equal; told on its device, but for a few."""
+    places = join_rows(map_chunks(_combined, X))
+    xp, _ = namespace_of(places)
+    order = xp.argsort(places, stable=True)
+    increasing = xp.take(places, order)
+    shared = to_numpy(increasing[1:] == increasing[:-1])
+    tied = to_numpy(order)[np.append(False, shared) | np.append(shared, False)]
+    return len(np.unique(row_hashes(rows_at(X, tied)))) == len(tied)
+
+
 def reordered(values, order):
     """Rows of an array or a sparse matrix, in its namespace, in another order."""
     if sp.issparse(values):

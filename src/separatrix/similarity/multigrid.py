@@ -506,8 +506,11 @@ def _ritz(vectors, images, masses, n_pairs):
     coefficients : ndarray of shape (n_pairs, n_vectors)
         Of the Ritz vectors, which are orthonormal by mass.
     """
-    gram = (vectors * masses) @ vectors.T
-    energy = vectors @ images.T
+    return ritz_pairs((vectors * masses) @ vectors.T, vectors @ images.T, n_pairs)
+
+
+def ritz_pairs(gram, energy, n_pairs):
+    """The same from the products of the vectors with each other, and with their images."""
     lengths = np.sqrt(np.diag(gram))
     scale = np.divide(1.0, lengths, where=lengths > 0, out=np.zeros_like(lengths))
     sizes, axes = eigh(gram * np.outer(scale, scale))
@@ -595,6 +598,8 @@ class GraphHierarchy:
     degrees : ndarray of shape (n_nodes,)
         Sums of the rows of `W`.
     """
+
+    has_coarser = True
 
     @one_blas_thread
     def __init__(self, W, *, normalized=True, masses=None):
