@@ -47,7 +47,6 @@ from separatrix.similarity.quadratic_forms import (
 from separatrix.solvers.bisection import bisect, normalized_cut
 from separatrix.solvers.orthogonal_responses import solve_orthogonal
 from separatrix.solvers.responses import (
-    COARSE_NODES,
     PAPER_STARTS,
     DenseResponder,
     responder_of,
@@ -64,8 +63,10 @@ from separatrix.stability import (
 __all__ = ["MaximumVolumeClustering", "limit_matrix", "solve_sphere"]
 # Eigenvectors beyond the number of clusters that responses to all of them are made of, at most.
 SPARE_VECTORS = 20
-# Most updates on a coarse graph, where they cost little.
-COARSE_UPDATES = 300
+# Beyond this many samples only the most promising start is followed.
+MANY_NODES = 5_000
+# Most updates of each of several starts on a graph, where they cost little.
+UPDATES_OF_STARTS = 300
 
 
 class MaximumVolumeClustering(GraphClustering):
@@ -194,8 +195,15 @@ class MaximumVolumeClustering(GraphClustering):
     in several parts is joined there by very weak links; samples without any similar one cannot be
     told apart, and a warning says so.
 
-    Beyond 5,000 samples an update that gains no more than `tol` of the objective ends the loop,
-    too.
+    Beyond 5,000 samples only the most promising start is followed, and an update that gains no
+    more than `tol` of the objective ends the loop, too.
+
+    For arrays of PyTorch or CuPy the graph, its eigenvectors and the updates stay on their device
+    where there are more than 1,500 distinct samples, at the defaults of `affinity`, `graph`,
+    `solver` and `multiway`, without weights and links: all neighbours are found there, by blocks
+    of inner products, unless `neighbors` is "approximate". Everything else is computed on the
+    host. In both cases labels and responses are arrays of the same library, on the same device,
+    and so is `affinity_matrix_`, a sparse matrix.
 
     The defaults depart from the paper. Its Algorithm 1 is ``solver="sqp"``, and its settings are
     ``reg=0.01``, ``response_bound=1 / n`` and starts by the eigenvectors next to the second; here
@@ -490,8 +498,8 @@ class MaximumVolumeClustering(GraphClustering):
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
-            # from a coarse answer the last samples would creep for long, for next to nothing
-            stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
+            # the last samples would creep for long, for next to nothing
+            stall=self.tol if form.n_nodes > MANY_NODES else 0.0,
             nodes=nodes,
         )
 
@@ -553,10 +561,11 @@ def limit_matrix(method, K, *, after=None):
 
 
 def starting_signs(responder, n_random, reg, rng, nodes=None):
-    """Signs of eigenvectors and combinations of them; on a large graph the best of all alone.
+    """Signs of eigenvectors and combinations of them; on a graph the best of all alone.
 
-    There, promising starts are improved on a coarse form of the graph. Where both clusters have
-    known labels, the responses to these alone are a start, and on a large graph the only one.
+    There, promising starts are improved first, or on a large graph the most promising one is
+    taken as it is. Where both clusters have known labels, the responses to these alone are a
+    start, and on a graph the only one.
     """
     taught = None
     if nodes is not None and nodes.links.teaches_all:
@@ -567,13 +576,11 @@ def starting_signs(responder, n_random, reg, rng, nodes=None):
         return found if taught is None else np.hstack([taught, found])
     if taught is not None:
         return taught
-    coarse, aggregates = responder.coarse
-    if coarse is not None:
-        coarse_reg = reg * responder.scale / coarse.scale
-        return starting_signs(coarse, n_random, coarse_reg, rng)[aggregates]
     starts = responder.candidates(n_random, reg, rng)
+    if responder.form.n_nodes > MANY_NODES:
+        return starts[:, :1]
     found = [
-        solve_sphere(responder, start, reg=reg, max_iter=COARSE_UPDATES, progress=Progress())
+        solve_sphere(responder, start, reg=reg, max_iter=UPDATES_OF_STARTS, progress=Progress())
         for start in (starts[:, place : place + 1] for place in range(starts.shape[1]))
     ]
     best = min(found, key=lambda result: result.objective)
@@ -657,7 +664,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     status = iterations.status
     if status is Status.MAX_ITER and best not in moving:
         status = Status.CONVERGED
-    model = TwoSided(form, h[:, best], reg, eta[best], omega[best])
+    model = TwoSided(form, h[:, best], reg, float(eta[best]), float(omega[best]))
     return SolverResult.of_responses(
         model,
         objective=float(objectives[best]),
@@ -681,8 +688,8 @@ def _with_columns(values, which, new):
 
 
 def _n_changed(form, changed):
-    """Numbers of samples whose signs changed; every node of a coarse graph counts as one."""
-    if form.counts is None or len(changed) != form.n_nodes:
+    """Numbers of samples whose signs changed."""
+    if form.counts is None:
         return to_numpy(namespace_of(changed)[0].count_nonzero(changed, axis=0))
     return form.counts @ changed
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from separatrix._sklearn import like, namespace_of, widest_float
+from separatrix._sklearn import namespace_of, widest_float
 
 # Numbers of a block of products: a GPU wants few large ones, a processor those of its cache.
-BLOCK, BLOCK_ON_CPU = 2**28, 2**24
+BLOCK, BLOCK_ON_CPU = 2**29, 2**24
 # The smallest of many numbers are searched among the smallest of tiles of so many, and so on
 # until rows are as narrow as this.
 TILE, NARROW = 32, 2**11
@@ -61,10 +61,12 @@ class BlockedSearch:
 
     def _nearest(self, rows, n_neighbors, *, without_own):
         xp, _ = namespace_of(rows)
-        starts = range(0, rows.shape[0], self._step)
+        n_rows, step = rows.shape[0], self._step
         parts = [
-            self._nearest_of_block(rows[at : at + self._step, :], at, n_neighbors, without_own)
-            for at in starts
+            self._nearest_of_block(
+                rows[at : min(at + step, n_rows), :], at, n_neighbors, without_own
+            )
+            for at in range(0, n_rows, step)
         ]
         neighbors, distances = zip(*parts, strict=True)
         return xp.concat(neighbors, axis=0), xp.concat(distances, axis=0)

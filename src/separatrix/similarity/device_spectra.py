@@ -23,12 +23,14 @@ SPARE_SHARE, LEAST_SPARE = 0.3, 4
 # How much more a polynomial lets through at zero than where it begins to damp: then vectors are
 # not so much alike that rounding would decide.
 GAIN = 1e5
-MAX_ROUNDS = 100
-# Eigenvalues below this share of the last are measured as if they were as large.
-LEAST_VALUE = 1e-6
+MAX_ROUNDS, MAX_DEGREE = 100, 1_000
+# Eigenvalues below this share of the last are measured as if they were as large, and errors of so
+# many roundings are none.
+LEAST_VALUE, ROUNDINGS = 1e-6, 100
 # Steps of conjugate gradients from one look at the residual, which waits for the device, to the
 # next, and most of them.
 STEPS_AT_A_TIME, MAX_STEPS = 10, 10_000
+TINY = float(np.finfo(np.float32).tiny)
 
 
 class DeviceLaplacian:
@@ -41,8 +43,6 @@ class DeviceLaplacian:
     form : DeviceForm
         The form, of whose matrix L is the part without lift.
     """
-
-    has_coarser = False
 
     def __init__(self, form):
         self._form = form
@@ -76,6 +76,7 @@ class DeviceLaplacian:
         xp, _ = namespace_of(self._trivial)
         n_nodes = self._form.n_nodes
         n_vectors = min(n_pairs + max(LEAST_SPARE, int(SPARE_SHARE * n_pairs)), n_nodes - 1)
+        rounding = ROUNDINGS * float(xp.finfo(self._trivial.dtype).eps) * self._bound
         rng = np.random.default_rng(0)
         vectors = like(rng.standard_normal((n_nodes, n_vectors)), self._trivial)
         for _ in range(MAX_ROUNDS):
@@ -90,9 +91,9 @@ class DeviceLaplacian:
             residuals = images - like(values, vectors) * vectors
             errors = to_numpy(xp.sum(residuals * residuals, axis=0))[:n_pairs]
             # 2) what is beyond the span has larger values than its last
-            values, last = np.maximum(values, 0.0), float(max(values[-1], 1e-15 * self._bound))
+            values, last = np.maximum(values, 0.0), float(max(values[-1], rounding))
             least = np.maximum(values[:n_pairs], LEAST_VALUE * last)
-            if np.all(errors <= tol**2 * least * last):
+            if np.all(errors <= np.maximum(tol**2 * least * last, rounding**2)):
                 break
             # 3) damp that; directions that were lost come again
             vectors = self._filtered(vectors, last)
@@ -106,8 +107,8 @@ class DeviceLaplacian:
     def _filtered(self, vectors, last):
         """A Chebyshev polynomial of L, small from `last` on, times vectors."""
         centre, radius = (self._bound + last) / 2, (self._bound - last) / 2
-        degree = max(2, int(acosh(GAIN) / acosh(centre / radius))) if radius > 0 else 2
-        radius = max(radius, 1e-3 * self._bound)
+        radius = max(radius, 1e-3 * self._bound)  # all eigenvalues may be equal
+        degree = min(max(2, int(acosh(GAIN) / acosh(centre / radius))), MAX_DEGREE)
 
         def shifted(x):
             return (self._form.smoothness(x) - centre * x) / radius
@@ -175,4 +176,4 @@ class DeviceLaplacian:
 def positive_part(number):
     """A number that is safe to divide by: zero, where all is solved, becomes tiny."""
     xp, _ = namespace_of(number)
-    return xp.where(number > 0, number, xp.full_like(number, np.finfo(np.float32).tiny))
+    return xp.where(number > 0, number, xp.full_like(number, TINY))

@@ -23,8 +23,6 @@ from separatrix.similarity.quadratic_forms import (
 )
 from separatrix.solvers.sphere import minimize_on_sphere, second_minimum_on_sphere
 
-# Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes.
-COARSE_NODES = 5_000
 # Updates of the signs on a simpler matrix, which sort out the starts on a large graph, and how
 # many of them are followed to the end.
 SCREENING_UPDATES = 5
@@ -56,7 +54,7 @@ def responder_of(form, bound, *, dense=False):
         bound = None  # no responses of length one have a larger sum
     if dense or not needs_multigrid(form):
         return DenseResponder(form, bound)
-    return GraphResponder.of(form, bound)
+    return GraphResponder(form, bound)
 
 
 class DenseResponder:
@@ -214,21 +212,14 @@ def with_combinations(vectors, n_random, rng):
 
 
 class GraphResponder:
-    """Best responses by multigrid on a sparse graph; one start at a time.
-
-    A large graph is clustered first in coarse form, where merged samples are one node. A node's
-    response stands for those of its samples, so that its weight in the criterion is no longer one.
+    """Best responses by multigrid on a sparse graph, or on a device; one start at a time.
 
     Parameters
     ----------
     form : Form
-        A Laplacian, that of the samples.
+        A Laplacian.
     bound : float or None
-        Largest absolute weighted sum of responses.
-    hierarchy : GraphHierarchy or DeviceLaplacian
-        The graph.
-    weights : ndarray of shape (n_nodes,)
-        Weights of the nodes.
+        Largest absolute sum of responses.
     """
 
     # of the length of responses, and of the residuals of linear systems
@@ -236,27 +227,12 @@ class GraphResponder:
     SOLVE_TOL = 1e-3
     MAX_SHIFTS = 6
 
-    def __init__(self, form, bound, hierarchy, weights):
+    def __init__(self, form, bound):
         self.form = form
         self.bound = bound
-        self._hierarchy = hierarchy
-        self._weights = weights
+        self._hierarchy = hierarchy_of(form)
+        self._weights = form.roots
         self._to_signs = self._to_weights = None
-
-    @classmethod
-    def of(cls, form, bound):
-        """Responses of all samples."""
-        return cls(form, bound, hierarchy_of(form), form.roots)
-
-    @cached_property
-    def coarse(self):
-        """The same for the merged samples of a coarser graph, and which node each belongs to."""
-        if self._weights.shape[0] <= COARSE_NODES or not self._hierarchy.has_coarser:
-            return None, None
-        hierarchy, aggregates = self._hierarchy.coarser(COARSE_NODES)
-        pulls = np.bincount(aggregates, self._weights * self._hierarchy.roots)
-        weights = pulls / hierarchy.roots
-        return GraphResponder(self.form, self.bound, hierarchy, weights), aggregates
 
     @cached_property
     def low(self):
@@ -344,10 +320,7 @@ class GraphResponder:
     def objective(self, h, reg, signs=None):
         """The criterion, (4) of the paper, where links do not ask for other signs."""
         h, signs = h[:, 0], signs_of(h[:, 0]) if signs is None else signs[:, 0]
-        if h.shape[0] == self.form.n_nodes:  # without the links that join components
-            smooth = h @ self.form.product(h)
-        else:
-            smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)
+        smooth = h @ self.form.product(h)  # without the links that join components
         return np.array([reg * float(smooth) - 2 * float(self._weights @ (signs * h))])
 
 
