@@ -106,9 +106,11 @@ class DeviceLaplacian:
 
     def _filtered(self, vectors, last):
         """A Chebyshev polynomial of L, small from `last` on, times vectors."""
+        # what a polynomial of the largest degree can tell from zero
+        last = max(last, self._bound * (acosh(GAIN) / (2 * MAX_DEGREE)) ** 2)
         centre, radius = (self._bound + last) / 2, (self._bound - last) / 2
         radius = max(radius, 1e-3 * self._bound)  # all eigenvalues may be equal
-        degree = min(max(2, int(acosh(GAIN) / acosh(centre / radius))), MAX_DEGREE)
+        degree = max(2, int(acosh(GAIN) / acosh(centre / radius)))
 
         def shifted(x):
             return (self._form.smoothness(x) - centre * x) / radius
