@@ -29,6 +29,7 @@ import separatrix
 from separatrix import (
     MaximinSeparationClustering,
     MaximumMarginClustering,
+    MaximumVolumeClustering,
     RegularizedLeastSquaresClustering,
 )
 from separatrix._sklearn import to_numpy
@@ -59,6 +60,11 @@ CASES = {
     ),
     "least squares": Case(
         RegularizedLeastSquaresClustering(n_clusters=10, random_state=0), 5_000_000, 64, 10
+    ),
+    # all neighbours on both sides: those that an approximate search misses move one label in 50
+    "volume": Case(MaximumVolumeClustering(neighbors="exact", random_state=0), 1_000_000, 50, 2),
+    "volume, three clusters": Case(
+        MaximumVolumeClustering(3, neighbors="exact", random_state=0), 200_000, 50, 3
     ),
 }
 

@@ -406,19 +406,3 @@ def test_types_of_the_graph(dtype):
         GraphHierarchy(other).solve(np.arange(750.0), 0.01),
         GraphHierarchy(W).solve(np.arange(750.0), 0.01),
     )
-
-
-@pytest.mark.parametrize("max_nodes", [2_000, 500, 60])
-def test_coarser_graphs_are_the_graph_on_merged_nodes(normalized, max_nodes):
-    """Lengths and energies of vectors that are constant on merged nodes agree."""
-    hierarchy = GraphHierarchy(neighbour_graph(2_000), normalized=normalized)
-    coarse, aggregates = hierarchy.coarser(max_nodes)
-    if max_nodes == 2_000:
-        assert coarse.n_nodes == 2_000
-    y, z = np.random.default_rng(0).standard_normal((2, coarse.n_nodes))
-    x = hierarchy.roots * (y / coarse.roots)[aggregates]
-    assert x @ x == pytest.approx(y @ y)
-    assert x @ hierarchy.matvec(x) == pytest.approx(y @ coarse.matvec(y))
-    np.testing.assert_allclose(coarse.matvec(coarse.roots), 0, atol=1e-12)
-    solved = coarse.solve(z, 0.01, tol=1e-9)
-    np.testing.assert_allclose(coarse.matvec(solved) + 0.01 * solved, z, atol=1e-7)

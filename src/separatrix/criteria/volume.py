@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, one_blas_thread
+from separatrix._sklearn import (
+    Interval,
+    StrOptions,
+    like,
+    namespace_of,
+    one_blas_thread,
+    to_numpy,
+)
 from separatrix._typing import Array, ArrayLike
 from separatrix.data.rows import check_fits_memory
 from separatrix.estimators.base import (
@@ -40,7 +47,6 @@ from separatrix.similarity.quadratic_forms import (
 from separatrix.solvers.bisection import bisect, normalized_cut
 from separatrix.solvers.orthogonal_responses import solve_orthogonal
 from separatrix.solvers.responses import (
-    COARSE_NODES,
     PAPER_STARTS,
     DenseResponder,
     responder_of,
@@ -57,8 +63,10 @@ from separatrix.stability import (
 __all__ = ["MaximumVolumeClustering", "limit_matrix", "solve_sphere"]
 # Eigenvectors beyond the number of clusters that responses to all of them are made of, at most.
 SPARE_VECTORS = 20
-# Most updates on a coarse graph, where they cost little.
-COARSE_UPDATES = 300
+# Beyond this many samples only the most promising start is followed.
+MANY_NODES = 5_000
+# Most updates of each of several starts on a graph, where they cost little.
+UPDATES_OF_STARTS = 300
 
 
 class MaximumVolumeClustering(GraphClustering):
@@ -189,8 +197,15 @@ class MaximumVolumeClustering(GraphClustering):
     in several parts is joined there by very weak links; samples that are not similar to any other
     cannot be separated, and a warning says so.
 
-    Beyond 5,000 samples the loop also ends when an update improves the objective by no more than
-    `tol` times its value.
+    Beyond 5,000 samples only the most promising start is followed, and the loop also ends when an
+    update improves the objective by no more than `tol` times its value.
+
+    For arrays of PyTorch or CuPy, the graph, its eigenvectors and the updates stay on the device
+    if there are more than 1,500 distinct samples, `affinity`, `graph`, `solver` and `multiway`
+    have their defaults, and there are no weights or links. Neighbours are found there by blocks of
+    inner products, all of them unless `neighbors` is "approximate". Everything else is computed on
+    the host. In both cases labels, responses and the sparse `affinity_matrix_` belong to the same
+    library and device as the samples.
 
     The defaults depart from the paper. Its Algorithm 1 is ``solver="sqp"``, and its settings are
     ``reg=0.01``, ``response_bound=1 / n`` and starts from the eigenvectors nearest to the second;
@@ -303,7 +318,7 @@ class MaximumVolumeClustering(GraphClustering):
             Prints as plain sentences.
         """
         rule = self._two_sided("stability")
-        return finite_sample_stability(rule.form.Q, rule.h)
+        return finite_sample_stability(rule.form.Q, to_numpy(rule.h))
 
     def error_bound(
         self, y_known: ArrayLike, known: ArrayLike, *, delta: float = 0.05, margin: float = 1.0
@@ -338,7 +353,7 @@ class MaximumVolumeClustering(GraphClustering):
             if model.eta >= model.reg * eigenvalues[0]:
                 Q = eigenvalues = None
         return clustering_error_bound(
-            self.response_,
+            to_numpy(self.response_),
             y_known,
             known,
             Q=Q,
@@ -375,9 +390,19 @@ class MaximumVolumeClustering(GraphClustering):
                 X.shape[0],
                 remedy="use a sparse graph, matrix='normalized' and solver='sphere'",
             )
-        given = self.matrix == "precomputed"
-        graph = GivenGraph.of_matrix(X) if given else similarities_of(self, X, sample_weight)
+        if self.matrix == "precomputed":
+            graph = GivenGraph.of_matrix(to_numpy(X))
+        else:
+            on_device = links is None and self._solves_on_device
+            graph = similarities_of(self, X, sample_weight, on_device=on_device)
         return GraphProblem.of(graph, self.matrix, links, sample_weight)
+
+    @property
+    def _solves_on_device(self):
+        """Whether what is left after the graph is linear algebra that a device is good at."""
+        splits = self.n_clusters > 2 and self._resolved_multiway() == "bisection"
+        laplacian = self.matrix in ("normalized", "unnormalized")
+        return laplacian and self.solver == "sphere" and not splits
 
     def _resolved_multiway(self):
         bounded = self.response_bound not in ("auto", None)
@@ -446,8 +471,10 @@ class MaximumVolumeClustering(GraphClustering):
         if rho is None:
             return float(self.reg)
         # the norm of the signs that responses should agree with: the square root of n
-        pulls = low.form.roots if nodes is None else low.form.roots * nodes.pulls
-        return rho * float(np.linalg.norm(pulls)) / low.scale
+        length = low.form.n_samples**0.5
+        if nodes is not None:
+            length = float(np.linalg.norm(low.form.roots * nodes.pulls))
+        return rho * length / low.scale
 
     def _split(self, problem, progress, rng):
         """Two clusters of the samples of a problem."""
@@ -466,7 +493,7 @@ class MaximumVolumeClustering(GraphClustering):
         if start is None:
             signs = starting_signs(responder, self.n_combinations, reg, rng, nodes)
         else:
-            signs = signs_of(start - 0.5)[:, None]
+            signs = signs_of(like(start - 0.5, form.roots))[:, None]
         return solve_sphere(
             responder,
             signs,
@@ -474,10 +501,15 @@ class MaximumVolumeClustering(GraphClustering):
             max_iter=self.max_iter,
             tol=self.tol,
             progress=progress,
-            # from a coarse solution the last samples would move slowly, with hardly any gain
-            stall=self.tol if form.n_nodes > COARSE_NODES else 0.0,
+            # the last samples would move slowly, with hardly any gain
+            stall=self.tol if form.n_nodes > MANY_NODES else 0.0,
             nodes=nodes,
         )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     def _n_tasks(self):
         if self.n_clusters > 2:
@@ -532,10 +564,11 @@ def limit_matrix(method, K, *, after=None):
 
 
 def starting_signs(responder, n_random, reg, rng, nodes=None):
-    """Signs of eigenvectors and combinations of them; on a large graph the best of all alone.
+    """Signs of eigenvectors and combinations of them; on a graph the best of all alone.
 
-    There, promising starts are improved on a coarse form of the graph. Where both clusters have
-    known labels, the responses to these alone are a start, and on a large graph the only one.
+    There, promising starts are improved first, or on a large graph the most promising one is
+    taken as it is. Where both clusters have known labels, the responses to these alone are a
+    start, and on a graph the only one.
     """
     taught = None
     if nodes is not None and nodes.links.teaches_all:
@@ -546,13 +579,12 @@ def starting_signs(responder, n_random, reg, rng, nodes=None):
         return found if taught is None else np.hstack([taught, found])
     if taught is not None:
         return taught
-    coarse, aggregates = responder.coarse
-    if coarse is not None:
-        coarse_reg = reg * responder.scale / coarse.scale
-        return starting_signs(coarse, n_random, coarse_reg, rng)[aggregates]
+    starts = responder.candidates(n_random, reg, rng)
+    if responder.form.n_nodes > MANY_NODES:
+        return starts[:, :1]
     found = [
-        solve_sphere(responder, start, reg=reg, max_iter=COARSE_UPDATES, progress=Progress())
-        for start in responder.candidates(n_random, reg, rng).T[:, :, None]
+        solve_sphere(responder, start, reg=reg, max_iter=UPDATES_OF_STARTS, progress=Progress())
+        for start in (starts[:, place : place + 1] for place in range(starts.shape[1]))
     ]
     best = min(found, key=lambda result: result.objective)
     return signs_of(best.model.h)[:, None]
@@ -599,7 +631,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     def settled(h):
         return signs_of(h) if nodes is None else nodes.signs(h, form.roots)
 
-    signs, h = signs.copy() if nodes is None else settled(signs), np.empty_like(signs)
+    h = signs = signs if nodes is None else settled(signs)
     eta, omega = np.empty(n_starts), np.empty(n_starts)
     objectives = np.full(n_starts, np.inf)
     moving = np.arange(n_starts)
@@ -607,17 +639,20 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         # 1) responses to the signs
-        found = responder.respond(signs[:, moving], reg, found)
+        old = _columns(signs, moving)
+        found = responder.respond(old, reg, found)
         new = settled(found.h)
         reached = responder.objective(found.h, reg, new)
         # rounding and the tolerances of a responder may make the objective worse
         better = reached <= objectives[moving]
         improved = moving[better]
-        h[:, improved], objectives[improved] = found.h[:, better], reached[better]
+        if len(improved):
+            h = _with_columns(h, improved, _columns(found.h, np.flatnonzero(better)))
+        objectives[improved] = reached[better]
         eta[improved], omega[improved] = found.eta[better], found.omega[better]
         # 2) signs of the responses; starts whose signs stay are done
-        moved = better & (_n_changed(form, new != signs[:, moving]) > tol * form.n_samples)
-        signs[:, moving] = new
+        moved = better & (_n_changed(form, new != old) > tol * form.n_samples)
+        signs = _with_columns(signs, moving, new)
         moving = moving[moved]
         if n_starts > 1:
             found = None  # of other starts
@@ -632,7 +667,7 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     status = iterations.status
     if status is Status.MAX_ITER and best not in moving:
         status = Status.CONVERGED
-    model = TwoSided(form, h[:, best], reg, eta[best], omega[best])
+    model = TwoSided(form, h[:, best], reg, float(eta[best]), float(omega[best]))
     return SolverResult.of_responses(
         model,
         objective=float(objectives[best]),
@@ -642,9 +677,24 @@ def solve_sphere(responder, signs, *, reg, max_iter, progress, tol=0.0, stall=0.
     )
 
 
+def _columns(values, which):
+    """Some columns of an array; on a device, where starts go one by one, the only one."""
+    return values if len(which) == values.shape[1] else values[:, which]
+
+
+def _with_columns(values, which, new):
+    """The array with new values in some of its columns."""
+    if len(which) == values.shape[1]:
+        return new
+    values[:, which] = new
+    return values
+
+
 def _n_changed(form, changed):
-    """Numbers of samples whose signs changed; every node of a coarse graph counts as one."""
-    return form.roots**2 @ changed if len(changed) == form.n_nodes else changed.sum(axis=0)
+    """Numbers of samples whose signs changed."""
+    if form.counts is None:
+        return to_numpy(namespace_of(changed)[0].count_nonzero(changed, axis=0))
+    return form.counts @ changed
 
 
 def has_stalled(history, share):

@@ -125,7 +125,7 @@ def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=Fa
         Whether they are those of a fit and not new ones.
     dtype : dtype or tuple of dtypes, default=None
         What solvers compute in, the first if samples have another. None keeps double and single
-        precision, of any array library.
+        precision, which arrays of other libraries than NumPy always keep.
     sparse : bool, default=True
         Whether sparse matrices are taken.
     scale_free : bool, default=False
@@ -234,7 +234,8 @@ def check_block(block):
 
 def _checked_rows(X, validate, name, dtype, sparse, min_samples=1):
     _check_shape(X, name, min_samples)
-    dtype = supported_floats(X) if dtype is None else dtype
+    # other libraries have dtypes of their own
+    dtype = supported_floats(X) if dtype is None or not is_numpy(X) else dtype
     # numbers of more than double precision may become infinite, which causes an error below
     with naming(name), np.errstate(over="ignore", invalid="ignore"):
         return validate(X, accept_sparse="csr" if sparse else False, dtype=dtype)

@@ -29,21 +29,36 @@ def canonical_order(X, sample_weight=None):
     order : ndarray of int of shape (n_samples,)
         Indices of the rows. Rows that are equal in all, with equal weights, keep their order.
     """
-    places = join_rows(map_chunks(_combined, X))
-    xp, _ = namespace_of(places)
-    order = xp.argsort(places, stable=True)
-    increasing = xp.take(places, order)
-    shared = increasing[1:] == increasing[:-1]
-    if not bool(xp.any(shared)):
+    places, order, tied = _ordered_places(X)
+    if len(tied) == 0:
         return to_numpy(order)
-    places, order, shared = to_numpy(places), to_numpy(order), to_numpy(shared)
-    tied = np.sort(order[np.append(False, shared) | np.append(shared, False)])
+    places = to_numpy(places)
     hashes = np.zeros(len(places), dtype=np.uint64)
     hashes[tied] = row_hashes(rows_at(X, tied))
     keys = [hashes, places]
     if sample_weight is not None:
         keys.insert(0, to_numpy(sample_weight))
     return np.lexsort(keys)
+
+
+def are_distinct(X):
+    """Whether no two rows of an array are equal; told where it is, but for a few of them."""
+    _, _, tied = _ordered_places(X)
+    return len(np.unique(row_hashes(rows_at(X, tied)))) == len(tied)
+
+
+def _ordered_places(X):
+    """Places of rows, their order, and which rows share a place with others."""
+    places = join_rows(map_chunks(_combined, X))
+    xp, _ = namespace_of(places)
+    order = xp.argsort(places, stable=True)
+    increasing = xp.take(places, order)
+    shared = increasing[1:] == increasing[:-1]
+    if not bool(xp.any(shared)):
+        return places, order, np.empty(0, dtype=np.intp)
+    shared = to_numpy(shared)
+    tied = to_numpy(order)[np.append(False, shared) | np.append(shared, False)]
+    return places, order, np.sort(tied)
 
 
 def reordered(values, order):

@@ -9,7 +9,15 @@ the other; the caller combines the partials.
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, to_numpy
+from separatrix._sklearn import (
+    is_dask,
+    is_lazy,
+    is_numpy,
+    like,
+    namespace_of,
+    to_numpy,
+    widest_float,
+)
 from separatrix.data.memory import physical_memory
 
 # Numbers that a chunk function may make at a time, 32 MB of float64. Reading X does not count: a
@@ -24,6 +32,15 @@ CACHE_SIZE = 2**18
 def beside(values, X):
     """Move a NumPy array to the device of the rows of `X`; for a dask array it stays local."""
     return values if is_lazy(X) else like(values, X)
+
+
+def exactly_beside(values, X):
+    """A NumPy array where `X` is, in a precision that keeps its order; others as they are."""
+    if is_numpy(X) or not isinstance(values, np.ndarray):
+        return values
+    xp, device = namespace_of(X)
+    floating = np.issubdtype(values.dtype, np.floating)
+    return xp.asarray(values, dtype=widest_float(X) if floating else None, device=device)
 
 
 def row_slices(X, width=None, n_rows=None, rereads=False):

@@ -26,6 +26,7 @@ from separatrix._sklearn import (
     fit_context,
     is_dask,
     is_lazy,
+    is_numpy,
     namespace_of,
     python_scalar,
     refuse_dask,
@@ -34,7 +35,8 @@ from separatrix._sklearn import (
 from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.distinct import few_distinct_rows
 from separatrix.data.gate import FLOATS, check_samples, check_weights
-from separatrix.data.rows import beside, map_rows, rows_at
+from separatrix.data.ordering import are_distinct
+from separatrix.data.rows import beside, exactly_beside, map_rows, rows_at, rows_beside
 from separatrix.estimators.docstrings import (
     BOUNDARY_SAMPLES,
     GRAPH_SAMPLES,
@@ -419,6 +421,8 @@ def labels_beside(labels, X):
         from dask.array import from_array
 
         labels = from_array(labels, chunks=(X.chunks[0],))
+    elif isinstance(labels, np.ndarray):
+        labels = beside(labels, X)
     xp, _ = namespace_of(labels)
     return xp.astype(labels, xp.int32)
 
@@ -530,7 +534,7 @@ def _nodes(estimator, X, sample_weight, *given):
     Samples of weight zero are not nodes. If all samples are nodes, the indices are None.
     """
     X = estimator._validate_X(X, reset=True)
-    weight = check_weights(X, sample_weight)
+    weight = to_numpy(check_weights(X, sample_weight))
     parameter = precomputed_parameter(estimator)
     if weight is not None and parameter is not None:
         raise ValueError(
@@ -550,7 +554,7 @@ def _nodes(estimator, X, sample_weight, *given):
                 "a small weight."
             )
         links = links.restricted(present)
-    return X, present, X[present], weight[present], links
+    return X, present, rows_beside(X, present), weight[present], links
 
 
 def _with_absent(estimator, X, present):
@@ -706,8 +710,7 @@ class GraphClustering(BaseClustering):
         labels : ndarray of shape (n_samples,)
             Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        X = self._validate_new(X, "predict")
         return marked(self, X, decoded(self._model.scores(X)))
 
     def decision_function(self, X: Samples) -> Array:
@@ -730,8 +733,13 @@ class GraphClustering(BaseClustering):
             minus infinity for one that was never split off; the largest decides. All zero for one
             cluster.
         """
+        return self._model.scores(self._validate_new(X, "decision_function"))
+
+    def _validate_new(self, X, method):
         check_is_fitted(self)
-        return self._model.scores(self._validate_X(X, reset=False))
+        X = self._validate_X(X, reset=False)
+        check_same_namespace(X, self, attribute="labels_", method=method)
+        return X
 
     def _validate_X(self, X, *, reset):
         return check_graph_samples(self, X, reset=reset)
@@ -747,9 +755,10 @@ class GraphClustering(BaseClustering):
         return {"_model": model, "response_": model.scores(X), "reg_": np.nan}
 
     def _model_attributes(self, model, X):
-        attributes = {"_model": model, "response_": model.responses, "reg_": model.rule.reg}
+        response = exactly_beside(model.responses, X)
+        attributes = {"_model": model, "response_": response, "reg_": model.rule.reg}
         if not model.graph.is_matrix:
-            attributes["affinity_matrix_"] = model.graph.W
+            attributes["affinity_matrix_"] = similarities_beside(model.graph.W, X)
         return attributes
 
     def __sklearn_tags__(self):
@@ -787,9 +796,22 @@ def check_square(X, parameter):
         )
 
 
-def similarities_of(estimator, X, sample_weight=None, *, stacklevel=7):
+def similarities_beside(W, X):
+    """Similarities where the samples are: on a device a sparse matrix of its own library."""
+    from separatrix.similarity.device_graphs import DeviceMatrix
+
+    if isinstance(W, np.ndarray):
+        return exactly_beside(W, X)
+    if not isinstance(W, DeviceMatrix):
+        if is_numpy(X):
+            return W
+        W = DeviceMatrix(*(exactly_beside(part, X) for part in (W.indptr, W.indices, W.data)))
+    return W.native
+
+
+def similarities_of(estimator, X, sample_weight=None, *, on_device=False, stacklevel=7):
     """Graph of the samples. Warns of samples that are not similar to any other."""
-    graph = graph_of(estimator, X, sample_weight)
+    graph = graph_of(estimator, X, sample_weight, on_device=on_device)
     n_isolated = graph.n_isolated
     if n_isolated:
         warnings.warn(
@@ -801,10 +823,22 @@ def similarities_of(estimator, X, sample_weight=None, *, stacklevel=7):
     return graph
 
 
-def graph_of(estimator, X, sample_weight=None):
-    """Graph of similarities that the parameters of an estimator ask for."""
-    from separatrix.similarity.graphs import GivenGraph, distinct_graph
+def graph_of(estimator, X, sample_weight=None, *, on_device=False):
+    """Graph of similarities that the parameters of an estimator ask for.
 
+    With `on_device` it is made there where X is an array on a device, provided that it is a large
+    graph of neighbours among distinct samples; all others are made on the host.
+    """
+    from separatrix.similarity.device_graphs import DeviceGraph
+    from separatrix.similarity.graphs import GivenGraph, distinct_graph
+    from separatrix.similarity.quadratic_forms import DENSE_SAMPLES
+
+    if not is_numpy(X):
+        of_neighbors = (estimator.affinity, estimator.graph) == ("local", "union")
+        suits = of_neighbors and estimator.neighbors != "approximate" and sample_weight is None
+        if on_device and suits and X.shape[0] > DENSE_SAMPLES and are_distinct(X):
+            return DeviceGraph.of(X, estimator.n_neighbors)
+        X = to_numpy(X)
     if estimator.affinity == "precomputed":
         return GivenGraph.of_similarities(X)
     gamma = None

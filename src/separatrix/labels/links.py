@@ -635,7 +635,8 @@ def linked_labels(scores, links, *, min_size=0, max_size=np.inf, sample_weight=N
     weight = np.ones(links.n_samples)
     if sample_weight is not None:
         weight = check_sample_weight(sample_weight, scores, dtype=float, ensure_non_negative=True)
-    least, most = (np.broadcast_to(to_numpy(s), k).astype(float) for s in (min_size, max_size))
+    bounds = (size if np.isscalar(size) else to_numpy(size) for size in (min_size, max_size))
+    least, most = (np.broadcast_to(size, k).astype(float) for size in bounds)
     if not (least <= most).all():
         raise ValueError(f"min_size={min_size} is above max_size={max_size}: pass a smaller one.")
     columns = links.columns(scores, weight) if links.teaches else np.arange(k)

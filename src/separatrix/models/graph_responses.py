@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix.data.rows import exactly_beside, map_rows
 from separatrix.labels.links import Links, linked_labels
 from separatrix.models.boundaries import Split
 from separatrix.result import Labelling, Status, decoded
+from separatrix.similarity.device_graphs import DeviceGraph
 from separatrix.similarity.graphs import ContractedGraph
 from separatrix.similarity.quadratic_forms import Form, LowSpectrum, form_of
 
@@ -49,7 +52,10 @@ class GraphModel:
 
     def scores(self, X):
         """Responses of samples."""
-        return extended(self.graph, X, self.rule.responses, self.rule.to_new)
+        if isinstance(self.graph, DeviceGraph):
+            return extended_on_device(self.graph, X, self.rule.responses, self.rule.to_new)
+        known = extended(self.graph, to_numpy(X), self.rule.responses, self.rule.to_new)
+        return exactly_beside(known, X)
 
     def labels(self, X):
         """Clusters of samples: the sign of their response, or the largest of several."""
@@ -220,12 +226,26 @@ def extended(graph, X, responses, to_new):
     return scores
 
 
+def extended_on_device(graph, X, responses, to_new):
+    """The same on a device, where one search tells the nearest, the equal and the similar."""
+
+    def scores_of(rows):
+        xp, _ = namespace_of(rows)
+        nearest, is_known, similarities = graph.known_and_new(rows)
+        scores, theirs = to_new(similarities), xp.take(responses, nearest, axis=0)
+        takes = is_known | (similarities.sums == 0)
+        return xp.where(takes if scores.ndim == 1 else takes[:, None], theirs, scores)
+
+    return map_rows(scores_of, X, width=X.shape[1] * graph.n_neighbors)
+
+
 # --- the rules ----------------------------------------------------------------------------------
 
 
 def signs_of(responses):
     """Signs of responses; zero counts as negative, as it does for labels."""
-    return np.where(responses > 0, 1.0, -1.0)
+    xp, _ = namespace_of(responses)
+    return 2.0 * xp.astype(responses > 0, responses.dtype) - 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +277,9 @@ class Signed:
         if order[0] == 0:
             return self
         # a response of exactly zero counts as negative and must not change sides
-        turned = np.where(self.h == 0, np.finfo(np.float64).tiny, -self.h)
+        xp, _ = namespace_of(self.h)
+        tiny = xp.full_like(self.h, float(xp.finfo(self.h.dtype).smallest_normal))
+        turned = xp.where(self.h == 0, tiny, -self.h)
         return replace(self, h=turned, **self._turned())
 
     def _turned(self):
@@ -289,8 +311,11 @@ class TwoSided(Signed):
         it, that of the pull has the lower objective.
         """
         rows, diagonal = self.form.to_new(similarities)
-        pull = self.omega - self.reg * np.asarray(rows @ self.h).ravel()
-        return (pull + signs_of(pull)) / np.maximum(self.reg * diagonal - self.eta, 1e-300)
+        pull = self.omega - self.reg * (rows @ self.h)
+        below = self.reg * diagonal - self.eta
+        xp, _ = namespace_of(below)
+        least = xp.full_like(below, float(xp.finfo(below.dtype).smallest_normal))
+        return (pull + signs_of(pull)) / xp.where(below > least, below, least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +334,8 @@ class Rotated:
     @cached_property
     def responses(self):
         """Responses of the nodes."""
-        return self.low.form.to_samples(self.low.vectors @ self.A)
+        vectors = self.low.vectors
+        return self.low.form.to_samples(vectors @ like(self.A, vectors))
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
@@ -322,10 +348,12 @@ class Rotated:
         eigenvector says nothing about new samples and must not be amplified.
         """
         rows, diagonal = self.low.form.to_new(similarities)
-        gaps = self.low.values - diagonal[:, None]
-        least = LEAST_GAP * np.abs(gaps).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
-        gaps = np.where(np.abs(gaps) > least, gaps, np.copysign(least, gaps))
-        return (np.asarray(rows @ self.low.vectors) / gaps) @ self.A
+        xp, _ = namespace_of(diagonal)
+        gaps = like(self.low.values, diagonal) - diagonal[:, None]
+        tiny = float(xp.finfo(gaps.dtype).smallest_normal)
+        least = LEAST_GAP * xp.max(xp.abs(gaps), axis=1, keepdims=True) + tiny
+        gaps = xp.where(xp.abs(gaps) > least, gaps, xp.where(gaps < 0, -least, least))
+        return ((rows @ self.low.vectors) / gaps) @ like(self.A, gaps)
 
 
 @dataclass(frozen=True, eq=False)

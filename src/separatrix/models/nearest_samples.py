@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._sklearn import is_numpy, to_numpy
 from separatrix.data.distinct import KnownRows
+from separatrix.data.rows import exactly_beside
 from separatrix.result import decoded, renumbered
 from separatrix.similarity.neighbors import distance_blocks
 
@@ -63,6 +65,8 @@ class NearestSample:
 
     def scores(self, X):
         """Minus the distance of each cluster; for two clusters the difference."""
+        if not is_numpy(X):  # there are few distinct rows
+            return exactly_beside(self.scores(to_numpy(X)), X)
         n_new = X.shape[0]
         if self.n_clusters == 1:
             return np.zeros(n_new)
@@ -86,7 +90,7 @@ class NearestSample:
 
     def predict_proba(self, X):
         """Probabilities of clusters: one for that of the nearest sample."""
-        return np.eye(self.n_clusters)[self.labels(X)]
+        return exactly_beside(np.eye(self.n_clusters)[to_numpy(self.labels(X))], X)
 
     def forgetting(self, X):
         """The model of the other samples, or all of it if there are none."""

@@ -506,8 +506,11 @@ def _ritz(vectors, images, masses, n_pairs):
     coefficients : ndarray of shape (n_pairs, n_vectors)
         Of the Ritz vectors, which are orthonormal by mass.
     """
-    gram = (vectors * masses) @ vectors.T
-    energy = vectors @ images.T
+    return ritz_pairs((vectors * masses) @ vectors.T, vectors @ images.T, n_pairs)
+
+
+def ritz_pairs(gram, energy, n_pairs):
+    """The same from the products of the vectors with each other, and with their images."""
     lengths = np.sqrt(np.diag(gram))
     scale = np.divide(1.0, lengths, where=lengths > 0, out=np.zeros_like(lengths))
     sizes, axes = eigh(gram * np.outer(scale, scale))
@@ -670,47 +673,6 @@ class GraphHierarchy:
                 max_iter=max_iter,
             )
         return values, np.stack([self._outside(z) for z in vectors[:n_pairs]], axis=1)
-
-    def coarser(self, max_nodes):
-        """The hierarchy from the first graph of at most `max_nodes` nodes on.
-
-        Its Laplacian is that of the merged nodes, with their masses instead of degrees. Vectors
-        of both belong together by ``x = roots * (y / coarse.roots)[aggregates]``: then x'Lx and
-        y'Ly agree, and so do lengths. Its smallest eigenvalues are all too large, by much the same
-        factor.
-
-        Parameters
-        ----------
-        max_nodes : int
-            Most nodes of the graph to begin with.
-
-        Returns
-        -------
-        coarse : GraphHierarchy
-            In an order of its own.
-        aggregates : ndarray of shape (n_nodes,)
-            Node of the coarse graph that each node belongs to.
-        """
-        sizes = np.array([graph.n_nodes for graph in self._graphs])
-        depth = min(int((sizes > max_nodes).sum()), len(sizes) - 1)
-        inside = np.arange(self.n_nodes)
-        for graph in self._graphs[:depth]:
-            inside = graph.aggregates[inside]
-        aggregates = np.empty_like(inside)
-        aggregates[self._order] = inside
-        coarse = object.__new__(GraphHierarchy)
-        coarse._graphs, coarse._spectrum = self._graphs[depth:], self._spectrum
-        coarse.n_nodes, coarse.degrees = sizes[depth], self._graphs[depth].degrees
-        coarse._order = np.arange(coarse.n_nodes)
-        coarse._roots = np.sqrt(self._graphs[depth].masses)
-        return coarse, aggregates
-
-    @property
-    def roots(self):
-        """Square roots of the masses: the trivial eigenvector, up to its length."""
-        roots = np.empty(self.n_nodes)
-        roots[self._order] = self._roots
-        return roots
 
     @one_blas_thread
     def solve(self, rhs, shift, *, start=None, tol=1e-4, max_iter=200):

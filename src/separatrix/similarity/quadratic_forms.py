@@ -9,7 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from separatrix._sklearn import one_blas_thread
+from separatrix._sklearn import namespace_of, one_blas_thread
+from separatrix.similarity.device_graphs import DeviceMatrix
+from separatrix.similarity.device_spectra import DeviceLaplacian
 from separatrix.similarity.graphs import degrees, joined_components, laplacian
 from separatrix.similarity.multigrid import GraphHierarchy
 
@@ -175,6 +177,77 @@ class Form:
         return rows @ sp.diags_array(1 / self.roots)
 
 
+@dataclass(frozen=True)
+class DeviceForm(Form):
+    """A Laplacian on a device; every node is one sample."""
+
+    @cached_property
+    def roots(self):
+        xp, device = namespace_of(self.W.values)
+        return xp.ones(self.n_nodes, dtype=self.W.values.dtype, device=device)
+
+    @cached_property
+    def degrees(self):
+        return self.W.sums
+
+    @property
+    def Q(self):
+        """The matrix in the memory of the host."""
+        return Form(self.name, self.W.to_scipy(), self.own, self.lift).Q
+
+    @property
+    def mean_eigenvalue(self):
+        xp, _ = namespace_of(self.degrees)
+        if self.name == "normalized":
+            linked = xp.astype(self.degrees > 0, self.degrees.dtype)
+            return float(xp.mean(linked)) + self.lift
+        return float(xp.mean(self.degrees)) + self.lift
+
+    @cached_property
+    def _between(self):
+        """Similarities as they stand in the matrix."""
+        return (
+            self.W.scaled(_inverse_root_on_device(self.degrees))
+            if self.name == "normalized"
+            else self.W
+        )
+
+    @cached_property
+    def diagonal(self):
+        """Diagonal of the Laplacian, without the lift."""
+        xp, _ = namespace_of(self.degrees)
+        if self.name == "normalized":
+            return xp.astype(self.degrees > 0, self.degrees.dtype)
+        return self.degrees
+
+    def smoothness(self, h):
+        """The Laplacian without the lift, times the columns of `h`."""
+        return self.diagonal[:, None] * h - self._between @ h
+
+    def product(self, h):
+        if h.ndim == 1:
+            return self.product(h[:, None])[:, 0]
+        return self.smoothness(h) + self.lift * h
+
+    def to_new(self, similarities):
+        xp, _ = namespace_of(self.degrees)
+        degree = similarities.sums
+        if self.name == "unnormalized":
+            rows = similarities.scaled(-xp.ones_like(degree), self.roots)
+            return rows, degree + self.lift
+        rows = similarities.scaled(
+            -_inverse_root_on_device(degree), _inverse_root_on_device(self.degrees)
+        )
+        return rows, xp.astype(degree > 0, degree.dtype) + self.lift
+
+
+def _inverse_root_on_device(degree):
+    """One over the square root, zero for zero."""
+    xp, _ = namespace_of(degree)
+    safe = xp.where(degree > 0, degree, xp.ones_like(degree))
+    return xp.where(degree > 0, 1.0 / xp.sqrt(safe), xp.zeros_like(degree))
+
+
 def resolved_rho(reg):
     """The factor of an automatic `reg`, "auto" or ("auto", rho); None if that is a number."""
     if not isinstance(reg, tuple):
@@ -198,7 +271,7 @@ def form_of(W, name, own, counts=None):
 
     Parameters
     ----------
-    W : ndarray or CSR of shape (n, n)
+    W : ndarray, CSR or DeviceMatrix of shape (n, n)
         Similarities, or Q itself for "precomputed".
     name : {"normalized", "unnormalized", "similarity", "dissimilarity", "precomputed"}
         The symmetric Laplacian plus I/n, the plain Laplacian plus a small multiple of I, the
@@ -213,7 +286,9 @@ def form_of(W, name, own, counts=None):
     form : Form
     """
     n_samples = W.shape[0] if counts is None else counts.sum().item()
-    mean_degree = float(degrees(W).sum()) / n_samples
+    on_device = isinstance(W, DeviceMatrix)
+    sums = W.sums if on_device else degrees(W)
+    mean_degree = float(namespace_of(sums)[0].sum(sums)) / n_samples
     lift = {
         "normalized": 1 / n_samples,
         "unnormalized": LIFT * max(mean_degree, np.finfo(np.float64).tiny),
@@ -221,7 +296,7 @@ def form_of(W, name, own, counts=None):
         "dissimilarity": float(n_samples),
         "precomputed": 0.0,
     }[name]
-    return Form(name, W, own, lift, counts)
+    return (DeviceForm if on_device else Form)(name, W, own, lift, counts)
 
 
 # Rows up to which threads cost an eigendecomposition more than they gain.
@@ -264,6 +339,8 @@ def _eigh(matrix):
 EQUAL = 1e-10
 # Eigenvectors that starts are made of.
 LOW_VECTORS = 9
+# Error of eigenvectors that clusters are made of; from a hundredth on it moves one sample in 300.
+EIGENVECTOR_TOL = 3e-3
 # Up to this many samples all eigenvectors of a sparse graph's matrix are cheap.
 DENSE_SAMPLES = 1_500
 
@@ -283,11 +360,18 @@ def spread_of(values):
 
 def needs_multigrid(form):
     """Whether the Laplacian of a form is too large for all of its eigenvectors."""
+    if isinstance(form.W, DeviceMatrix):
+        return True  # smaller graphs are made on the host
     return sp.issparse(form.W) and form.is_laplacian and form.n_nodes > DENSE_SAMPLES
 
 
 def hierarchy_of(form):
-    """Coarser and coarser versions of a form's graph, joined where it has several parts."""
+    """Coarser and coarser versions of a form's graph, joined where it has several parts.
+
+    On a device the graph is solved as it is.
+    """
+    if isinstance(form.W, DeviceMatrix):
+        return DeviceLaplacian(form)
     normalized = form.name == "normalized"
     return GraphHierarchy(joined_components(form.W), normalized=normalized, masses=form.counts)
 
@@ -305,10 +389,12 @@ class LowSpectrum:
     def of(cls, form, n_vectors):
         """The first `n_vectors`, or all if there are fewer."""
         if needs_multigrid(form):
-            values, vectors = hierarchy_of(form).eigenpairs(n_vectors - 1)
-            trivial = np.sqrt(form.degrees) if form.name == "normalized" else form.roots
+            values, vectors = hierarchy_of(form).eigenpairs(n_vectors - 1, tol=EIGENVECTOR_TOL)
+            xp, _ = namespace_of(vectors)
+            trivial = xp.sqrt(form.degrees) if form.name == "normalized" else form.roots
+            trivial = trivial / xp.sqrt(xp.sum(trivial * trivial))
             values = np.append(0.0, values) + form.lift
-            vectors = np.column_stack([trivial / np.linalg.norm(trivial), vectors])
+            vectors = xp.concat([trivial[:, None], vectors], axis=1)
         else:
             spectrum = Spectrum.of(form.Q.toarray() if sp.issparse(form.Q) else form.Q)
             values, vectors = spectrum.values[:n_vectors], spectrum.vectors[:, :n_vectors]

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr, svd
 
-from separatrix._sklearn import one_blas_thread
+from separatrix._sklearn import is_numpy, like, namespace_of, one_blas_thread, to_numpy
 from separatrix.models.graph_responses import Rotated
 from separatrix.result import SolverResult, Status
 from separatrix.solvers.responses import PROMISING_STARTS, SCREENING_UPDATES, oriented
@@ -64,7 +64,8 @@ def solve_orthogonal(
     """
     low = replace(low, vectors=oriented(low.vectors, low.form.roots))
     if start is not None:
-        starts = [start_towards(low, low.form.roots[:, None] * np.eye(n_clusters)[start])]
+        members = like(np.eye(n_clusters)[start], low.vectors)
+        starts = [start_towards(low, low.form.roots[:, None] * members)]
     else:
         starts = usual_starts(low, n_clusters, reg, n_random, tol, rng, nodes)
     best: Any = None
@@ -104,7 +105,7 @@ def usual_starts(low, n_clusters, reg, n_random, tol, rng, nodes):
 
 def start_towards(low, wanted):
     """Rotation whose responses are as near as possible to given ones, one column per cluster."""
-    return orthogonal_factor(low.vectors.T @ wanted)
+    return orthogonal_factor(to_numpy(low.vectors.T @ wanted))
 
 
 def promising(rotations, low, reg, tol):
@@ -115,10 +116,13 @@ def promising(rotations, low, reg, tol):
     """
     n_nodes, n_clusters = low.form.n_nodes, rotations[0].shape[1] if rotations else 1
     n_part = min(n_nodes, max(SCREENING_NODES, SCREENING_NODES_PER_CLUSTER * n_clusters))
-    along = np.argsort(low.form.to_samples(low.vectors[:, 1]), kind="stable")
-    nodes = along[np.linspace(0, n_nodes - 1, n_part).astype(np.intp)]
-    part, pulls = replace(low, vectors=low.vectors[nodes]), low.form.roots[nodes]
-    pulls = pulls * (low.form.roots.sum() / pulls.sum())
+    xp, _ = namespace_of(low.vectors)
+    along = xp.argsort(low.form.to_samples(low.vectors[:, 1]), stable=True)
+    nodes = xp.take(along, like(np.linspace(0, n_nodes - 1, n_part).astype(np.intp), along))
+    # so few that the host is as fast
+    part = replace(low, vectors=to_numpy(xp.take(low.vectors, nodes, axis=0)))
+    pulls = to_numpy(xp.take(low.form.roots, nodes))
+    pulls = pulls * (float(xp.sum(low.form.roots)) / pulls.sum())
     runs = [_rotate(part, pulls, A, reg, SCREENING_UPDATES, tol) for A in rotations]
     order = np.argsort([objective for objective, _, _ in runs], kind="stable")
     return [runs[place][1] for place in order[:PROMISING_STARTS]]
@@ -129,26 +133,51 @@ def _rotate(low, pulls, A, reg, max_iter, tol, nodes=None):
 
     Each node counts with its weight for its cluster.
     """
+    xp, _ = namespace_of(low.vectors)
     room = reg * (low.values[-1] - low.values)[:, None]
-    most_moved, rows = tol * (pulls**2).sum(), np.arange(len(pulls))
+    most_moved = tol * float(xp.sum(pulls**2))
     weight, stretch = pulls, np.ones(A.shape[1])
     if nodes is not None:
         weight, stretch = pulls * nodes.pulls, np.sqrt(nodes.shares)
 
+    def responses(A):
+        return low.vectors @ like(A * stretch, low.vectors)
+
     def labels_of(H):
-        return H.argmax(axis=1) if nodes is None else nodes.labels(H, weight)
+        return xp.argmax(H, axis=1) if nodes is None else nodes.labels(H, weight)
 
     labels = None
     for _ in range(max_iter):
-        old, labels = labels, labels_of((low.vectors @ A) * stretch)
-        settled = old is not None and (pulls[labels != old] ** 2).sum() <= most_moved
+        old, labels = labels, labels_of(responses(A))
+        if old is not None:
+            moved = xp.astype(labels != old, pulls.dtype)
+            settled = float(xp.sum(moved * pulls**2)) <= most_moved
+        else:
+            settled = False
         if settled:
             break
-        members = sp.csc_array((weight, labels, np.arange(len(rows) + 1)), (A.shape[1], len(rows)))
-        A = orthogonal_factor((members @ low.vectors).T * stretch + room * A)
-    H = (low.vectors @ A) * stretch
-    objective = reg * (low.values @ A**2).sum() - 2 * (weight @ H[rows, labels_of(H)])
+        A = orthogonal_factor(
+            sums_in(labels, weight, low.vectors, A.shape[1]).T * stretch + room * A
+        )
+    H = responses(A)
+    if nodes is None:
+        agreement = weight @ xp.max(H, axis=1)
+    else:
+        agreement = weight @ H[np.arange(len(H)), labels_of(H)]
+    objective = reg * (low.values @ A**2).sum() - 2 * float(agreement)
     return float(objective), A, settled
+
+
+def sums_in(labels, weight, vectors, n_clusters):
+    """Weighted sums of the rows of vectors in each cluster."""
+    if is_numpy(vectors):
+        starts = np.arange(len(labels) + 1)
+        members = sp.csc_array((weight, labels, starts), (n_clusters, len(labels)))
+        return members @ vectors
+    xp, device = namespace_of(vectors)
+    inside = labels[:, None] == xp.arange(n_clusters, dtype=labels.dtype, device=device)
+    members = xp.astype(inside, vectors.dtype) * weight[:, None]
+    return to_numpy(members.T @ vectors)
 
 
 @one_blas_thread
@@ -161,10 +190,27 @@ def orthogonal_factor(matrix):
 def pivoted_start(low, n_clusters):
     """Rotation that turns the first eigenvectors towards their most different rows."""
     U = low.form.to_samples(low.vectors[:, :n_clusters])
-    _, _, pivots = qr(U.T, mode="economic", pivoting=True)
     A = np.zeros((len(low.values), n_clusters))
-    A[:n_clusters] = orthogonal_factor(U[pivots[:n_clusters]].T)
+    A[:n_clusters] = orthogonal_factor(different_rows(U, n_clusters).T)
     return A
+
+
+def different_rows(U, n_rows):
+    """Rows of a matrix, each the longest of what the ones before leave of all, on the host."""
+    if is_numpy(U):
+        _, _, pivots = qr(U.T, mode="economic", pivoting=True)
+        return U[pivots[:n_rows]]
+    xp, _ = namespace_of(U)
+    chosen, axes = [], np.zeros((0, U.shape[1]))
+    squares = xp.sum(U * U, axis=1)
+    for _ in range(n_rows):
+        row = to_numpy(U[int(xp.argmax(squares)), :])
+        rest = row - (row @ axes.T) @ axes
+        axis = rest / max(np.linalg.norm(rest), np.finfo(np.float64).tiny)
+        chosen.append(row)
+        axes = np.vstack([axes, axis])
+        squares = squares - (U @ like(axis, U)) ** 2
+    return np.stack(chosen)
 
 
 def random_rotation(n_vectors, n_clusters, rng):

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._sklearn import like, namespace_of, to_numpy
 from separatrix.models.graph_responses import signs_of
 from separatrix.similarity.quadratic_forms import (
     LOW_VECTORS,
@@ -22,10 +23,6 @@ from separatrix.similarity.quadratic_forms import (
 )
 from separatrix.solvers.sphere import minimize_on_sphere, second_minimum_on_sphere
 
-# Beyond this many samples a graph is clustered first in a coarse form of at most as many nodes.
-COARSE_NODES = 5_000
-# Solutions of a linear system that turn a coarse eigenvector into one of the whole graph.
-SMOOTHING_STEPS = 2
 # Updates of the signs on a simpler matrix, which sort out the starts on a large graph, and how
 # many of them are followed to the end.
 SCREENING_UPDATES = 5
@@ -57,7 +54,7 @@ def responder_of(form, bound, *, dense=False):
         bound = None  # no responses of length one have a larger sum
     if dense or not needs_multigrid(form):
         return DenseResponder(form, bound)
-    return GraphResponder.of(form, bound)
+    return GraphResponder(form, bound)
 
 
 class DenseResponder:
@@ -177,7 +174,8 @@ class DenseResponder:
 
 def cut_signs(vectors):
     """Starting signs: columns of `vectors` cut at their means, (9) of the paper."""
-    return signs_of(vectors - vectors.mean(axis=0))
+    xp, _ = namespace_of(vectors)
+    return signs_of(vectors - xp.mean(vectors, axis=0))
 
 
 def cut_responses(vectors, form):
@@ -200,33 +198,28 @@ def oriented(vectors, roots):
 
     Their original signs depend on the order of the samples, and so would combinations of them.
     """
-    skews = (vectors**3 / roots[:, None]).sum(axis=0)
-    return vectors * np.where(skews < 0, -1.0, 1.0)
+    xp, _ = namespace_of(vectors)
+    skews = xp.sum(vectors**3 / roots[:, None], axis=0)
+    return vectors * -signs_of(-skews)
 
 
 def with_combinations(vectors, n_random, rng):
     """Columns of `vectors` and random combinations of them, in which the first ones prevail."""
     n_vectors = vectors.shape[1]
     mix = rng.standard_normal((n_vectors, n_random)) / np.arange(1, n_vectors + 1)[:, None]
-    return np.hstack([vectors, vectors @ mix])
+    xp, _ = namespace_of(vectors)
+    return xp.concat([vectors, vectors @ like(mix, vectors)], axis=1)
 
 
 class GraphResponder:
-    """Best responses by multigrid on a sparse graph; one start at a time.
-
-    A large graph is clustered first in coarse form, where merged samples are one node. A node's
-    response represents those of its samples, so its weight in the criterion is no longer one.
+    """Best responses by multigrid on a sparse graph, or on a device; one start at a time.
 
     Parameters
     ----------
     form : Form
-        A Laplacian, that of the samples.
+        A Laplacian.
     bound : float or None
-        Largest absolute weighted sum of responses.
-    hierarchy : GraphHierarchy
-        The graph.
-    weights : ndarray of shape (n_nodes,)
-        Weights of the nodes.
+        Largest absolute sum of responses.
     """
 
     # of the length of responses, and of the residuals of linear systems
@@ -234,53 +227,23 @@ class GraphResponder:
     SOLVE_TOL = 1e-3
     MAX_SHIFTS = 6
 
-    def __init__(self, form, bound, hierarchy, weights):
+    def __init__(self, form, bound):
         self.form = form
         self.bound = bound
-        self._hierarchy = hierarchy
-        self._weights = weights
+        self._hierarchy = hierarchy_of(form)
+        self._weights = form.roots
         self._to_signs = self._to_weights = None
-
-    @classmethod
-    def of(cls, form, bound):
-        """Responses of all samples."""
-        return cls(form, bound, hierarchy_of(form), form.roots)
-
-    @cached_property
-    def coarse(self):
-        """The same for the merged samples of a coarser graph, and which node each belongs to."""
-        if len(self._weights) <= COARSE_NODES:
-            return None, None
-        hierarchy, aggregates = self._hierarchy.coarser(COARSE_NODES)
-        pulls = np.bincount(aggregates, self._weights * self._hierarchy.roots)
-        weights = pulls / hierarchy.roots
-        return GraphResponder(self.form, self.bound, hierarchy, weights), aggregates
 
     @cached_property
     def low(self):
-        """The smallest nontrivial eigenvalues and eigenvectors."""
-        coarse, _ = self.coarse
-        values, vectors = self._hierarchy.eigenpairs(LOW_VECTORS if coarse is None else 1)
+        """The smallest eigenvalues and eigenvectors that are not trivial."""
+        values, vectors = self._hierarchy.eigenpairs(LOW_VECTORS)
         return Spectrum(values + self.form.lift, vectors)
 
-    @cached_property
+    @property
     def scale(self):
-        """Scale of an automatic `reg`: how far apart the low eigenvalues are.
-
-        A large graph has the last of them from the coarse graph's eigenvector, smoothed.
-        """
-        coarse, aggregates = self.coarse
-        if coarse is None:
-            return spread_of(self.low.values)
-        hierarchy = self._hierarchy
-        x = (coarse.low.vectors[:, -1] / coarse._hierarchy.roots)[aggregates] * hierarchy.roots
-        shift = float(coarse.low.values[-1])
-        for _ in range(SMOOTHING_STEPS):
-            x = hierarchy.solve(x, shift, start=x / shift, tol=0.01)
-            for known in (hierarchy.roots, self.low.vectors[:, 0]):
-                x -= known * (known @ x / (known @ known))
-        last = x @ hierarchy.matvec(x) / (x @ x) + self.form.lift
-        return spread_of([self.low.values[0], max(last, self.low.values[0])])
+        """Scale of an automatic `reg`: how far apart the low eigenvalues are."""
+        return spread_of(self.low.values)
 
     def candidates(self, n_random, reg, rng):
         """Signs of the most promising eigenvectors and combinations, tried on a simpler matrix."""
@@ -296,19 +259,21 @@ class GraphResponder:
         rest_level = max(self.form.mean_eigenvalue, self.low.values[-1])
         values = reg * np.append(self.low.values, rest_level)
         signs = cut_signs(vectors)
+        xp, _ = namespace_of(U)
         for _ in range(SCREENING_UPDATES):
             targets = weights * signs
             low = U.T @ targets
             rest = targets - U @ low
-            size = np.linalg.norm(rest, axis=0)
-            x, _ = minimize_on_sphere(values, np.vstack([low, size]))
-            h = U @ x[:-1] + rest * (x[-1] / np.maximum(size, np.finfo(np.float64).tiny))
+            size = to_numpy(xp.sqrt(xp.sum(rest * rest, axis=0)))
+            x, _ = minimize_on_sphere(values, np.vstack([to_numpy(low), size]))
+            along = x[-1] / np.maximum(size, np.finfo(np.float64).tiny)
+            h = U @ like(x[:-1], U) + rest * like(along, U)
             if self.bound is not None:
-                h -= weights * ((weights * h).sum(axis=0) / (weights**2).sum())
+                h = h - weights * (xp.sum(weights * h, axis=0) / xp.sum(weights**2))
             signs = signs_of(h)
-        costs = values @ x**2 - 2 * (weights * np.abs(h)).sum(axis=0)
+        costs = values @ x**2 - 2 * to_numpy(xp.sum(weights * xp.abs(h), axis=0))
         _, distinct = np.unique(np.round(costs / np.abs(costs).max(), 9), return_index=True)
-        return signs[:, distinct[:PROMISING_STARTS]]
+        return xp.take(signs, like(distinct[:PROMISING_STARTS], signs), axis=1)
 
     def respond(self, signs, reg, previous=None):
         """Responses of least ``reg * h'Qh - 2 * signs'h`` within the bound on their sum.
@@ -320,33 +285,33 @@ class GraphResponder:
         first_value = float(self.low.values[0] - self.form.lift)
         least = 1e-3 * first_value + np.finfo(np.float64).tiny
         if previous is None:
-            along = np.abs(self.low.vectors[:, 0] @ targets)
+            along = abs(float(self.low.vectors[:, 0] @ targets))
             shift = max(along / reg - first_value, least)
         else:
             shift = self.form.lift - float(previous.eta[0]) / reg
         lengths: dict[float, float] = {}
         for _ in range(self.MAX_SHIFTS):
             h, omega = self._shifted(targets, reg, shift)
-            lengths[shift] = float(np.linalg.norm(h))
+            lengths[shift] = float(h @ h) ** 0.5
             if abs(lengths[shift] - 1) <= self.LENGTH_TOL:
                 break
             better = max(_next_shift(lengths, first_value), least)
             if better == shift:  # too short even there: the first eigenvector would be added
                 break
             shift = better
-        h /= np.linalg.norm(h)
+        h = h / lengths[shift]
         eta = reg * (self.form.lift - shift)
         return Responses(h[:, None], np.array([eta]), np.array([omega]))
 
     def _shifted(self, targets, reg, shift):
         """Solution of the linear system, with omega such that the sum stays in bounds."""
         self._to_signs = self._solved(targets, shift, self._to_signs)
-        total = self._weights @ self._to_signs / reg
+        total = float(self._weights @ self._to_signs) / reg
         if self.bound is None or abs(total) <= self.bound:
             return self._to_signs / reg, 0.0
         self._to_weights = self._solved(self._weights, shift, self._to_weights)
-        aim = np.copysign(self.bound, total)
-        omega = float(reg * (aim - total) / (self._weights @ self._to_weights))
+        aim = float(np.copysign(self.bound, total))
+        omega = reg * (aim - total) / float(self._weights @ self._to_weights)
         return (self._to_signs + omega * self._to_weights) / reg, omega
 
     def _solved(self, right, shift, start):
@@ -355,11 +320,8 @@ class GraphResponder:
     def objective(self, h, reg, signs=None):
         """The criterion, (4) of the paper, unless links require other signs."""
         h, signs = h[:, 0], signs_of(h[:, 0]) if signs is None else signs[:, 0]
-        if len(h) == self.form.n_nodes:  # without the links that join components
-            smooth = h @ self.form.product(h)
-        else:
-            smooth = h @ (self._hierarchy.matvec(h) + self.form.lift * h)
-        return np.array([reg * smooth - 2 * self._weights @ (signs * h)])
+        smooth = h @ self.form.product(h)  # without the links that join components
+        return np.array([reg * float(smooth) - 2 * float(self._weights @ (signs * h))])
 
 
 def _next_shift(lengths, first_value):
