@@ -61,8 +61,12 @@ CASES = {
     "least squares": Case(
         RegularizedLeastSquaresClustering(n_clusters=10, random_state=0), 5_000_000, 64, 10
     ),
-    # all neighbours on both sides: those that an approximate search misses move one label in 50
-    "volume": Case(MaximumVolumeClustering(neighbors="exact", random_state=0), 1_000_000, 50, 2),
+    # at its defaults, with approximate neighbours on the host and all of them on a device
+    "volume": Case(MaximumVolumeClustering(random_state=0), 1_000_000, 50, 2),
+    # with all neighbours on both: those that an approximate search misses move one label in 50
+    "volume, all neighbours": Case(
+        MaximumVolumeClustering(neighbors="exact", random_state=0), 200_000, 50, 2
+    ),
     "volume, three clusters": Case(
         MaximumVolumeClustering(3, neighbors="exact", random_state=0), 200_000, 50, 3
     ),

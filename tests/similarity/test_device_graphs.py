@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import eigh
 from sklearn import config_context
 
+from separatrix._sklearn import namespace_of
 from separatrix.data.ordering import are_distinct
 from separatrix.similarity import device_search
 from separatrix.similarity.device_graphs import DeviceGraph
@@ -36,7 +37,8 @@ def test_the_smallest_values_are_found_through_tiles_of_tiles(xp, monkeypatch, w
     padded = tiled(width)
     values = np.full((30, padded), np.inf)
     values[:, :width] = np.random.default_rng(0).integers(0, 50, (30, width))  # with ties
-    found = np.asarray(smallest(xp.asarray(values), 5))
+    values_there = xp.asarray(values)
+    found = np.asarray(smallest(namespace_of(values_there)[0], values_there, 5))
     taken = np.sort(np.take_along_axis(values, found, axis=1), axis=1)
     np.testing.assert_array_equal(taken, np.sort(values, axis=1)[:, :5])
     assert all(len(set(row)) == 5 for row in found.tolist())

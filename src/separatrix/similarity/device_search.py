@@ -27,7 +27,9 @@ class BlockedSearch:
     """
 
     def __init__(self, rows):
-        xp, device = namespace_of(rows)
+        # asked for once: there are thousands of blocks, and the answer takes longer than a kernel
+        self._xp, self._device = xp, device = namespace_of(rows)
+        self._wide = widest_float(rows)
         self.rows = rows
         self._origin = xp.mean(rows, axis=0)
         centered = rows - self._origin
@@ -60,7 +62,6 @@ class BlockedSearch:
         return self._nearest(rows, n_neighbors, without_own=False)
 
     def _nearest(self, rows, n_neighbors, *, without_own):
-        xp, _ = namespace_of(rows)
         n_rows, step = rows.shape[0], self._step
         parts = [
             self._nearest_of_block(
@@ -69,31 +70,29 @@ class BlockedSearch:
             for at in range(0, n_rows, step)
         ]
         neighbors, distances = zip(*parts, strict=True)
-        return xp.concat(neighbors, axis=0), xp.concat(distances, axis=0)
+        return self._xp.concat(neighbors, axis=0), self._xp.concat(distances, axis=0)
 
     def _nearest_of_block(self, block, start, n_neighbors, without_own):
-        xp, device = namespace_of(block)
+        xp, device = self._xp, self._device
         n_block, n_rows = block.shape[0], self.rows.shape[0]
         ones = xp.ones((n_block, 1), dtype=block.dtype, device=device)
         products = xp.concat([block - self._origin, ones], axis=1) @ self._table.T
         # in the order of the rows, which settles who is nearer of two as near
-        found = xp.sort(smallest(products, min(n_neighbors + SPARE + 1, n_rows)), axis=1)
-        squares = squared_distances(block, self.rows, found)
+        found = xp.sort(smallest(xp, products, min(n_neighbors + SPARE + 1, n_rows)), axis=1)
+        squares = self._squared_distances(block, found)
         if without_own:
             own = xp.arange(start, start + n_block, device=device)[:, None]
             squares = xp.where(found == own, xp.full_like(squares, np.inf), squares)
         order = xp.argsort(squares, axis=1, stable=True)[:, :n_neighbors]
-        return along_rows(found, order), xp.sqrt(along_rows(squares, order))
+        return along_rows(xp, found, order), xp.sqrt(along_rows(xp, squares, order))
 
-
-def squared_distances(rows, others, places):
-    """Squared distances of each row to those of the others in some places, from differences."""
-    xp, _ = namespace_of(rows)
-    wide = widest_float(rows)
-    near = xp.take(others, xp.reshape(places, (-1,)), axis=0)
-    near = xp.reshape(xp.astype(near, wide), (*places.shape, rows.shape[1]))
-    differences = near - xp.astype(rows, wide)[:, None, :]
-    return xp.sum(differences * differences, axis=2)
+    def _squared_distances(self, block, places):
+        """Squared distances of each row of a block to the rows in some places, by differences."""
+        xp = self._xp
+        near = xp.take(self.rows, xp.reshape(places, (-1,)), axis=0)
+        near = xp.reshape(xp.astype(near, self._wide), (*places.shape, block.shape[1]))
+        differences = near - xp.astype(block, self._wide)[:, None, :]
+        return xp.sum(differences * differences, axis=2)
 
 
 def tiled(width):
@@ -104,34 +103,33 @@ def tiled(width):
     return -(-width // whole) * whole
 
 
-def smallest(values, count):
+def smallest(xp, values, count):
     """Places of the smallest values of each row, in no order; of a width that `tiled` gives.
 
     They are in the tiles of the smallest minima, so that nearly all values are looked at once.
     """
-    xp, device = namespace_of(values)
     n_rows, width = values.shape
     if width <= NARROW:
-        return smallest_of_few(values, count)
+        return smallest_of_few(xp, values, count)
     n_tiles = width // TILE
     least = xp.min(xp.reshape(values, (n_rows, TILE, n_tiles)), axis=1)
-    tiles = smallest(least, min(count, n_tiles))
-    members = n_tiles * xp.arange(TILE, device=device)
+    tiles = smallest(xp, least, min(count, n_tiles))
+    members = n_tiles * xp.arange(TILE, device=values.device)
     candidates = xp.reshape(tiles[:, :, None] + members, (n_rows, -1))
-    return along_rows(candidates, smallest_of_few(along_rows(values, candidates), count))
+    nearest = smallest_of_few(xp, along_rows(xp, values, candidates), count)
+    return along_rows(xp, candidates, nearest)
 
 
-def smallest_of_few(values, count):
+def smallest_of_few(xp, values, count):
     """Places of the smallest values of each row of a narrow array."""
-    xp, _ = namespace_of(values)
     if hasattr(xp, "topk"):  # PyTorch has it, the standard does not
         return xp.topk(values, count, dim=1, largest=False).indices
     return xp.argsort(values, axis=1)[:, :count]
 
 
-def along_rows(values, places):
+def along_rows(xp, values, places):
     """Values in some places of each row."""
-    xp, device = namespace_of(values)
-    first = values.shape[1] * xp.arange(values.shape[0], dtype=places.dtype, device=device)
+    rows = xp.arange(values.shape[0], dtype=places.dtype, device=values.device)
+    first = values.shape[1] * rows
     flat = xp.reshape(places + first[:, None], (-1,))
     return xp.reshape(xp.take(xp.reshape(values, (-1,)), flat), places.shape)
