@@ -27,9 +27,7 @@ class BlockedSearch:
     """
 
     def __init__(self, rows):
-        # asked for once: there are thousands of blocks, and the answer takes longer than a kernel
-        self._xp, self._device = xp, device = namespace_of(rows)
-        self._wide = widest_float(rows)
+        xp, device = namespace_of(rows)
         self.rows = rows
         self._origin = xp.mean(rows, axis=0)
         centered = rows - self._origin
@@ -62,36 +60,38 @@ class BlockedSearch:
         return self._nearest(rows, n_neighbors, without_own=False)
 
     def _nearest(self, rows, n_neighbors, *, without_own):
+        # asked for once: there are thousands of blocks, and the answer takes longer than a kernel
+        xp, _ = namespace_of(rows)
         n_rows, step = rows.shape[0], self._step
         parts = [
             self._nearest_of_block(
-                rows[at : min(at + step, n_rows), :], at, n_neighbors, without_own
+                xp, rows[at : min(at + step, n_rows), :], at, n_neighbors, without_own
             )
             for at in range(0, n_rows, step)
         ]
         neighbors, distances = zip(*parts, strict=True)
-        return self._xp.concat(neighbors, axis=0), self._xp.concat(distances, axis=0)
+        return xp.concat(neighbors, axis=0), xp.concat(distances, axis=0)
 
-    def _nearest_of_block(self, block, start, n_neighbors, without_own):
-        xp, device = self._xp, self._device
+    def _nearest_of_block(self, xp, block, start, n_neighbors, without_own):
+        device = block.device
         n_block, n_rows = block.shape[0], self.rows.shape[0]
         ones = xp.ones((n_block, 1), dtype=block.dtype, device=device)
         products = xp.concat([block - self._origin, ones], axis=1) @ self._table.T
         # in the order of the rows, which settles who is nearer of two as near
         found = xp.sort(smallest(xp, products, min(n_neighbors + SPARE + 1, n_rows)), axis=1)
-        squares = self._squared_distances(block, found)
+        squares = self._squared_distances(xp, block, found)
         if without_own:
             own = xp.arange(start, start + n_block, device=device)[:, None]
             squares = xp.where(found == own, xp.full_like(squares, np.inf), squares)
         order = xp.argsort(squares, axis=1, stable=True)[:, :n_neighbors]
         return along_rows(xp, found, order), xp.sqrt(along_rows(xp, squares, order))
 
-    def _squared_distances(self, block, places):
+    def _squared_distances(self, xp, block, places):
         """Squared distances of each row of a block to the rows in some places, by differences."""
-        xp = self._xp
+        wide = widest_float(block)
         near = xp.take(self.rows, xp.reshape(places, (-1,)), axis=0)
-        near = xp.reshape(xp.astype(near, self._wide), (*places.shape, block.shape[1]))
-        differences = near - xp.astype(block, self._wide)[:, None, :]
+        near = xp.reshape(xp.astype(near, wide), (*places.shape, block.shape[1]))
+        differences = near - xp.astype(block, wide)[:, None, :]
         return xp.sum(differences * differences, axis=2)
 
 
