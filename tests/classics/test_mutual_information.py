@@ -1,6 +1,5 @@
 """Mutual information clustering against its closed form, and its estimate against plain sums."""
 
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -259,8 +258,6 @@ def test_information_is_estimated_on_a_sample_of_many():
 def test_what_cannot_work_is_refused(monkeypatch):
     X = samples(0)
     model = SquaredLossMutualInformationClustering(2)
-    with pytest.raises(TypeError, match="needs all samples in memory, got a dask array"):
-        model.fit(da.from_array(X))
     with pytest.raises(TypeError, match="Sparse data"):
         model.fit(sp.csr_array(X))
     precomputed = SquaredLossMutualInformationClustering(2, affinity="precomputed")

@@ -1,6 +1,5 @@
 """Tree cut clustering: its parts against the tree, its predictions against all distances."""
 
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -221,8 +220,6 @@ def test_a_callback_may_stop_the_cuts():
 
 def test_what_it_cannot_take_is_named():
     X = groups(0)
-    with pytest.raises(TypeError, match="needs all samples in memory, got a dask array"):
-        TreeCutClustering().fit(da.from_array(X))
     with pytest.raises(TypeError, match="Sparse data"):
         TreeCutClustering().fit(sp.csr_array(X))
     for parameters in ({"smallest_share": 1.1}, {"unevenness": -0.1}, {"n_neighbors": 0}):

@@ -32,8 +32,6 @@ SCALE_FREE = {
     "ApproximateVolumeRegularization",
     "AutoClustering",
     "HardMaximumVolumeClustering",
-    "MaximumVolumeClustering",
-    "TreeCutClustering",
 }
 # Those that take no dask arrays.
 IN_MEMORY = {
@@ -43,7 +41,6 @@ IN_MEMORY = {
     "MaximumVolumeClustering",
     "OptimalMarginDistributionMachine",
     "SemidefiniteMarginClustering",
-    "SquaredLossMutualInformationClustering",
     "TreeCutClustering",
 }
 # Those that compute in double precision, whatever the samples have.

@@ -429,18 +429,6 @@ def test_warnings_point_to_the_call_of_fit():
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_dask_arrays_are_refused_with_a_remedy():
-    da = pytest.importorskip("dask.array")
-    X = da.from_array(np.eye(6), chunks=3)
-    with pytest.raises(TypeError, match=r"dask array; pass X.compute\(\)"):
-        MaximumVolumeClustering().fit(X)
-    model = MaximumVolumeClustering(random_state=0).fit(
-        np.random.default_rng(0).normal(size=(9, 6))
-    )
-    with pytest.raises(TypeError, match=r"dask array; pass X.compute\(\)"):
-        model.predict(X)
-
-
 def test_new_samples_need_as_many_columns():
     X, _ = moons(40)
     model = MaximumVolumeClustering(random_state=0).fit(X)

@@ -12,11 +12,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import StrOptions, refuse_dask
-from separatrix._typing import Array, ArrayLike
+from separatrix._sklearn import StrOptions
+from separatrix._typing import Array, Samples
 from separatrix.data.gate import check_samples
 from separatrix.data.places import order_of_places
-from separatrix.data.rows import check_fits_memory
+from separatrix.data.rows import answers, check_fits_memory
 from separatrix.estimators.base import (
     GraphClustering,
     check_square,
@@ -142,6 +142,9 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Distance of each sample from those of clusters, in units of the usual distance within the
         nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
         is not None.
+    representatives_ : ndarray of shape (n_representatives,)
+        Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
+        and `labels_` of all samples are those of `predict`. Only for dask arrays and `RowBlocks`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -179,6 +182,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     array([1, 0], dtype=int32)
     """
 
+    representatives_: Array
     probabilities_: Array
     mutual_information_: float
     n_neighbors_: int | None
@@ -222,7 +226,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
     fit = fit_with_node_weights_and_links
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: Samples) -> Array:
         """Probability of each cluster; for samples far from all others, that of the nearest one.
 
         Parameters
@@ -236,10 +240,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             Rows add up to one.
         """
         check_is_fitted(self)
-        return self._model.predict_proba(self._validate_X(X, reset=False))
+        X = self._validate_X(X, reset=False)
+        return answers(self._model.predict_proba, X, n_columns=self._model.n_clusters)
 
     def _validate_X(self, X, *, reset):
-        refuse_dask(self, X, instead="KernelKMeans")
         sparse = self.affinity == "precomputed"
         X = check_samples(self, X, reset=reset, dtype=np.float64, sparse=sparse)
         if reset:

@@ -10,11 +10,16 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, refuse_dask
-from separatrix._typing import Array, ArrayLike
+from separatrix._sklearn import Interval, StrOptions
+from separatrix._typing import Array, Samples
 from separatrix.data.distinct import KnownRows, row_hashes
 from separatrix.data.gate import check_samples
-from separatrix.estimators.base import BaseClustering, fit_with_node_weights_and_links
+from separatrix.data.rows import answers
+from separatrix.estimators.base import (
+    BaseClustering,
+    fit_with_node_weights_and_links,
+    n_score_columns,
+)
 from separatrix.estimators.outliers import marked
 from separatrix.estimators.parameters import COUNT, N_CLUSTERS, OUTLIERS, SIZE_BOUNDS, WARM_START
 from separatrix.labels.links import linked_labels
@@ -114,6 +119,9 @@ class TreeCutClustering(BaseClustering):
         Distance of each sample from those of clusters, in units of the usual distance within the
         nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
         is not None.
+    representatives_ : ndarray of shape (n_representatives,)
+        Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
+        and `labels_` of all samples are those of `predict`. Only for dask arrays and `RowBlocks`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -165,6 +173,7 @@ class TreeCutClustering(BaseClustering):
     array([0, 1], dtype=int32)
     """
 
+    representatives_: Array
     cut_links_: Array
     cut_lengths_: Array
 
@@ -206,7 +215,7 @@ class TreeCutClustering(BaseClustering):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: Samples) -> Array:
         """Cluster of each sample: that of the nearest training sample.
 
         Parameters
@@ -221,9 +230,9 @@ class TreeCutClustering(BaseClustering):
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        return marked(self, X, self._model.labels(X))
+        return marked(self, X, answers(self._model.labels, X, dtype=np.int32))
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: Samples) -> Array:
         """How near samples are to each cluster: minus the distance of its nearest sample.
 
         Parameters
@@ -239,10 +248,10 @@ class TreeCutClustering(BaseClustering):
             cluster.
         """
         check_is_fitted(self)
-        return self._model.scores(self._validate_X(X, reset=False))
+        X = self._validate_X(X, reset=False)
+        return answers(self._model.scores, X, n_columns=n_score_columns(self._model))
 
     def _validate_X(self, X, *, reset):
-        refuse_dask(self, X, instead="KernelKMeans")
         return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
 
     def _problem(self, X, sample_weight, links, progress, rng):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import DOC_LINK, StrOptions, fit_context
+from separatrix._sklearn import DOC_LINK, StrOptions, fit_context, refuse_dask
 from separatrix._typing import Array, ArrayLike, Samples
 from separatrix.data.gate import naming
 from separatrix.data.rows import check_fits_memory
@@ -264,6 +264,7 @@ class ApproximateVolumeRegularization(ClassifierMixin, BaseEstimator):
             largest decides.
         """
         check_is_fitted(self)
+        refuse_dask(self, X, instead="MinimaxProbabilityMachine")
         return self._model.scores(check_graph_samples(self, X, reset=False))
 
     def predict(self, X: Samples) -> Array:

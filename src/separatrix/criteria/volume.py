@@ -180,6 +180,9 @@ class MaximumVolumeClustering(GraphClustering):
         Distance of each sample from those of clusters, in units of the usual distance within the
         nearest cluster; infinite where all samples of that cluster are equal. Only if `outliers`
         is not None.
+    representatives_ : ndarray of shape (n_representatives,)
+        Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
+        and `labels_` of all samples are those of `predict`. Only for dask arrays and `RowBlocks`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -234,6 +237,7 @@ class MaximumVolumeClustering(GraphClustering):
     False
     """
 
+    representatives_: Array
     response_: Array
     affinity_matrix_: Any
     reg_: float

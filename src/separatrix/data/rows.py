@@ -156,6 +156,16 @@ def rows_made(function, X, *, width, n_columns=None, dtype=None):
     return lazy_rows(function, X, n_columns=n_columns, dtype=dtype)
 
 
+def answers(function, X, *, n_columns=None, dtype=np.float64):
+    """What a function that looks at each row by itself makes of `X`; by blocks if not in memory.
+
+    `n_columns` is None for one value per row. The result for a dask array is one.
+    """
+    if not is_lazy(X):
+        return function(X)
+    return rows_made(function, X, width=X.shape[1], n_columns=n_columns, dtype=dtype)
+
+
 def features_of(X, feature_map):
     """Features that `feature_map` makes of all rows of `X`, lazily for a dask array.
 

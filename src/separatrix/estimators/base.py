@@ -36,7 +36,14 @@ from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.distinct import few_distinct_rows
 from separatrix.data.gate import FLOATS, check_samples, check_weights
 from separatrix.data.ordering import are_distinct
-from separatrix.data.rows import beside, exactly_beside, map_rows, rows_at, rows_beside
+from separatrix.data.rows import (
+    answers,
+    beside,
+    exactly_beside,
+    map_rows,
+    rows_at,
+    rows_beside,
+)
 from separatrix.estimators.docstrings import (
     BOUNDARY_SAMPLES,
     GRAPH_SAMPLES,
@@ -61,6 +68,7 @@ from separatrix.estimators.outliers import (
 )
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
+from separatrix.estimators.representatives import fit_to_representatives
 from separatrix.estimators.teaching import numbers_of_known, teaching_pays
 from separatrix.labels.links import links_of
 from separatrix.labels.numbering import agreeing_order
@@ -75,7 +83,6 @@ from separatrix.result import (
     Problem,
     SolverResult,
     Status,
-    decoded,
     renumbered,
 )
 from separatrix.similarity.kernels import Kernel, resolved_gamma
@@ -521,6 +528,9 @@ def fit_with_node_weights_and_links(
 ) -> Clusterer:
     """Find the clusters."""
     with kept_on_failure(self):
+        if is_lazy(X):
+            linked = must_link, cannot_link, known_labels
+            return fit_to_representatives(self, X, sample_weight, linked, random_state_of(self))
         X, present, *of_nodes = _nodes(
             self, X, sample_weight, must_link, cannot_link, known_labels
         )
@@ -711,7 +721,7 @@ class GraphClustering(BaseClustering):
             Cluster numbers from 0, and -1 for outliers where `outliers` is not None.
         """
         X = self._validate_new(X, "predict")
-        return marked(self, X, decoded(self._model.scores(X)))
+        return marked(self, X, answers(self._model.labels, X, dtype=np.int32))
 
     def decision_function(self, X: Samples) -> Array:
         """Soft responses of samples.
@@ -733,12 +743,14 @@ class GraphClustering(BaseClustering):
             minus infinity for one that was never split off; the largest decides. All zero for one
             cluster.
         """
-        return self._model.scores(self._validate_new(X, "decision_function"))
+        X = self._validate_new(X, "decision_function")
+        return answers(self._model.scores, X, n_columns=n_score_columns(self._model))
 
     def _validate_new(self, X, method):
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        check_same_namespace(X, self, attribute="labels_", method=method)
+        if not (is_lazy(X) or is_dask(self.labels_)):
+            check_same_namespace(X, self, attribute="labels_", method=method)
         return X
 
     def _validate_X(self, X, *, reset):
@@ -774,9 +786,16 @@ def precomputed_parameter(estimator):
     return next((n for n in ("matrix", "affinity") if params.get(n) == "precomputed"), None)
 
 
+def n_score_columns(model):
+    """Columns of the scores of a model; None if it has one value per sample."""
+    return None if model.n_clusters <= 2 else model.n_clusters
+
+
 def check_graph_samples(estimator, X, *, reset):
-    """Samples, or their similarities, in memory."""
-    refuse_dask(estimator, X, instead="MaximinSeparationClustering or MaximumMarginClustering")
+    """Samples, or their similarities, in memory where they are those of a fit."""
+    if reset:
+        instead = "MaximinSeparationClustering or MaximumMarginClustering"
+        refuse_dask(estimator, X, instead=instead)
     parameter = precomputed_parameter(estimator)
     dtype = FLOATS if parameter is None else np.float64
     # a Gaussian needs squares of distances; local similarities take any scale

@@ -12,8 +12,9 @@ SAMPLES = """X : {array-like, sparse matrix} of shape (n_samples, n_features)
     Samples; the kernel matrix, or the similarities, where these are precomputed."""
 BOUNDARY_SAMPLES = """X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
     Samples; the kernel matrix where that is precomputed."""
-GRAPH_SAMPLES = """X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    Samples; the similarities where these are precomputed, which take no weights."""
+GRAPH_SAMPLES = """X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+    Samples; the similarities where these are precomputed, which take no weights. Of a dask array
+    or `RowBlocks`, 5,000 random samples are clustered, and the others follow as new ones."""
 PARAMETERS = {
     "y": """y : None
     Ignored.""",
