@@ -1,17 +1,19 @@
 """Open every page of build/site at desktop and phone width; a fault fails.
 
-Faults are messages on the console, files that are missing, and pages wider than the screen.
+Faults are messages on the console, missing files, pages wider than the screen, and a search that
+finds nothing without a server.
 """
 
 import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import TimeoutError, sync_playwright
 
 SITE = Path(__file__).parents[1] / "build" / "site"
 WIDTHS = {"desktop": 1280, "phone": 390}
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+SEARCHED = "margin"
 
 
 def pages():
@@ -38,6 +40,15 @@ def faults(page, width):
         found.clear()
 
 
+def search_faults(page):
+    """What is wrong with the search of the site, opened from the disk."""
+    page.goto(f"{(SITE / 'search.html').as_uri()}?q={SEARCHED}")
+    try:
+        page.wait_for_selector("#search-results li a", timeout=10_000)
+    except TimeoutError:
+        yield f"search.html: nothing found for {SEARCHED!r}"
+
+
 def main():
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     told = []
@@ -45,6 +56,7 @@ def main():
         browser = playwright.chromium.launch(executable_path=program)
         for name, width in WIDTHS.items():
             told += [f"{name}: {fault}" for fault in faults(browser.new_page(), width)]
+        told += search_faults(browser.new_page())
         browser.close()
     print("\n".join(told) or f"{len(pages())} pages without a fault")
     return bool(told)

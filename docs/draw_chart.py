@@ -1,4 +1,4 @@
-"""Write docs/images/which_method.svg: the chart of the page "Which method should I take?".
+"""Write docs/images/which_method.svg: the chart of the page "Which method should I use?".
 
 Colours are those of the site, so that the chart is readable by day and by night; every answer
 leads to its page.
@@ -66,7 +66,7 @@ def chart():
     rows = "".join(row(i, *entry, last=i == last) for i, entry in enumerate(QUESTIONS))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="Questions from top to bottom, each with the method to take" '
+        f'aria-label="Questions from top to bottom, each with the method to use" '
         f'style="max-width: {1.3 * width:.0f}px; width: 100%; margin-bottom: 1rem" '
         f'font-family="inherit" font-size="14">\n'
         f'<defs><marker id="head" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="7" '

@@ -36,8 +36,8 @@ class Drift:
     p_shares : float
         Probability of shares that differ so much or more, if nothing has changed.
     margin_fit, margin_new : float or None
-        Median margin: by how much the score of the cluster leads over that of the best other.
-        None where it is not known.
+        Median margin: the score of the cluster minus the best other score. None where it is not
+        known.
     p_margins : float or None
         Probability of margins that differ so much or more, if nothing has changed.
     separation_fit, separation_new : float or None

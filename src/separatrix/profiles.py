@@ -34,11 +34,11 @@ class Difference:
         Mean in the cluster and in the whole table: of the numbers, of dates in seconds since
         1970, or share of the rows of the category.
     effect : float
-        Mean of the cluster less that of the rest, in standard deviations of the whole column.
+        Mean of the cluster minus that of the rest, in standard deviations of the whole column.
     text : str
         The same in words.
     shown : str
-        The value alone, as readers write it.
+        The value alone, formatted for readers.
     """
 
     column: str
@@ -92,10 +92,10 @@ class Profile:
     clusters : list of ClusterProfile
         The clusters in the order of their labels.
     differences : dict of str to list of Difference
-        Of each column, or each category of it, how every cluster differs: those first that differ
-        most between clusters.
+        For each column, or each category of it, how every cluster differs; those that differ most
+        between clusters come first.
     n_unclustered : int
-        Rows of no cluster, whose label is -1. They count among the rest.
+        Number of rows of no cluster, whose label is -1. They count as part of the rest.
     """
 
     clusters: list[ClusterProfile]
@@ -201,9 +201,7 @@ def profile(X: Any, labels: ArrayLike, feature_names: Any = None) -> Profile:
     """
     columns = [one for one in named_columns(computed(X), feature_names) if one.is_usable]
     if not columns:
-        raise ValueError(
-            "X has no column of numbers, dates or texts; pass the table that readers know."
-        )
+        raise ValueError("X has no column of numbers, dates or texts; pass the original table.")
     labels = check_labels(labels)
     check_length("X", len(columns[0].values), "labels", len(labels))
     if np.all(labels == -1):

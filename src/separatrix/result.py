@@ -235,9 +235,9 @@ class SolverResult:
     status : Status
         How the solver ended.
     details : object
-        What the criterion makes its own fitted attributes of.
+        What the criterion's own fitted attributes are made from.
     keeps_labels : bool
-        Whether the labels stand even where the model would say otherwise: because links bind, or
+        Whether the labels are kept even where the model predicts others: because links bind, or
         because another pass over all samples would double the time of a fit.
     """
 

@@ -164,7 +164,7 @@ def test_ten_gigabytes_without_a_line_are_refused(tmp_path, capfd, monkeypatch):
     outputs = ["--out", tmp_path / "labels.csv"]
     for start, said in (
         (b"", "NUL bytes"),
-        (b"a,b\n" + b"1,2\n" * 300_000, "line 300002: has no"),
+        (b"a,b\n" + b"1,2\n" * 300_000, "line 300002: far too long"),
     ):
         with open(path, "wb") as file:
             file.write(start)

@@ -327,7 +327,7 @@ CRITERIA += ["labellings", "information", "relaxations", "classics"]
 @pytest.mark.parametrize("name", CRITERIA)
 def test_criteria_are_told_in_one_order(name):
     page = DOCS / f"{name}.md"
-    order = ["Objective", "Intuition", "When to take it, and when not", "Example", "Cost"]
+    order = ["Objective", "Intuition", "When to use it, and when not", "Example", "Cost"]
     found = headings(page)
     assert [heading for heading in found if heading in order] == order
     assert re.fullmatch("Papers?, and where we depart", found[-1])

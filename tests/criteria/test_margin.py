@@ -444,7 +444,7 @@ def test_bad_gamma_is_refused(gamma):
 
 @pytest.mark.parametrize("multiple", [1e-300, 1e300])
 def test_widths_whose_squares_cannot_be_computed_are_refused(multiple):
-    with pytest.raises(ValueError, match="take a multiple nearer to 1"):
+    with pytest.raises(ValueError, match="use a multiple nearer to 1"):
         MaximumMarginClustering(gamma=("mean", multiple)).fit(groups())
 
 

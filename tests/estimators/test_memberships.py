@@ -224,7 +224,7 @@ def test_what_cannot_be_calibrated_is_refused_before_any_fit():
     X = FLOWERS
     with pytest.raises(ValueError, match="calibrate has no effect on Squared"):
         separatrix.SquaredLossMutualInformationClustering(2).fit(X).calibrate(X)
-    with pytest.raises(ValueError, match="needs a feature matrix in memory"):
+    with pytest.raises(ValueError, match="must be a feature matrix in memory"):
         KernelKMeans(2, kernel="precomputed").fit(X @ X.T).calibrate(X @ X.T)
     with pytest.raises(ValueError, match=r"n_samples=7 is less than 4 \* n_clusters=8"):
         KernelKMeans(2).fit(X).calibrate(X[:7])

@@ -76,7 +76,7 @@ def test_more_clusters_than_before_take_the_next_numbers():
 
 def test_other_columns_than_before_are_refused():
     model = MaximinSeparationClustering(3, warm_start=True).fit(groups((12, 10, 8)))
-    with pytest.raises(ValueError, match=r"fit to 2 columns, but X has 1; .* warm_start=False"):
+    with pytest.raises(ValueError, match=r"fit of 2 columns, but X has 1; .* warm_start=False"):
         model.fit(groups((12, 10, 8))[:, :1])
     assert model.n_features_in_ == 2
 

@@ -307,22 +307,22 @@ def test_rows_that_the_candidates_saw_are_told(tmp_path):
     model = AutoClustering(3, max_samples=100, random_state=0).fit(IRIS)
     some, others = report(model, IRIS, tmp_path), report(model, IRIS[:60], tmp_path)
     all_of_them = report(model.fit(IRIS[:90]), IRIS[:90], tmp_path)
-    assert "The candidates saw 100 of the 150 rows; the others follow" in some.text
+    assert "The candidates used 100 of the 150 rows; the others follow" in some.text
     of_whom = {
-        "All rows judged here are rows the clusters were chosen on": all_of_them,
-        "Of the rows judged here 100 are rows the clusters were chosen on": some,
-        "The rows judged here are not those that the clusters were chosen on": others,
+        "All rows judged here were used to find the clusters": all_of_them,
+        "Of the rows judged here, 100 were used to find the clusters": some,
+        "The rows judged here are not, or not all, those that were used": others,
     }
     for words, page in of_whom.items():
         assert [one for one in of_whom.values() if words in one.text] == [page]
-    assert "The candidates saw" not in all_of_them.text + others.text
+    assert "The candidates used" not in all_of_them.text + others.text
 
 
 def test_only_what_holds_is_said(iris_model, tmp_path):
     straight = report(iris_model, IRIS, tmp_path).text
     model = AgglomerativeClustering(2).fit(IRIS)
     plain = report(model, IRIS, tmp_path).text
-    for words in ("Weight: the share", "The lead of a row", "The objective is in units"):
+    for words in ("Weight: the share", "The lead of a row", "The objective has its own units"):
         assert words in straight
         assert words not in plain
     for words in ("Confidence is a share", "Agreement is the mean"):

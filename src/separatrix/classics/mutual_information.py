@@ -152,7 +152,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
     See Also
     --------
-    MaximumVolumeClustering : Goes on from eigenvectors to confident responses.
+    MaximumVolumeClustering : Confident responses, starting from eigenvectors.
 
     Notes
     -----

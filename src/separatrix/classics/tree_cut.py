@@ -450,7 +450,7 @@ def solve_tree_cut(problem, n_clusters, labels_of, *, progress):
     labels_of : callable
         ``labels_of(tree, n_clusters, sizes=...)`` gives the parts of the tree.
     progress : Progress
-        Told of each cut, the longest first.
+        Called with each cut, the longest first.
 
     Returns
     -------

@@ -51,7 +51,7 @@ class CandidateClustering(ClusterMixin, BaseEstimator):
     candidate : str, default="k-means"
         Name of the candidate.
     random_state : int, default=0
-        Seed of the candidate and of the samples that it sees.
+        Seed of the candidate and of the samples that it uses.
     """
 
     def __init__(self, n_clusters=2, *, candidate="k-means", random_state=0):

@@ -127,7 +127,7 @@ class SearchProblem:
     kernel : Kernel
         The kernel, with a number as `gamma`.
     n_components : int
-        Most features that stand for the kernel where not all samples are searched.
+        Largest number of features that approximate the kernel where not all samples are searched.
     links : Links or None
         Links between all samples.
     """

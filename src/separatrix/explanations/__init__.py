@@ -40,10 +40,10 @@ class ClusterExplanation:
     rules : ClusterRules
         Simple rules for its rows, with their precision and recall on rows held back.
     typical : list of int
-        Places of the rows deepest inside it, by the scores of the estimator; without scores those
-        of the least total distance to the others.
+        Indices of the rows deepest inside it, by the scores of the estimator; without scores,
+        those with the least total distance to the others.
     boundary : list of int
-        Places of the rows nearest to another cluster, by the scores; none without scores.
+        Indices of the rows nearest to another cluster, by the scores; none without scores.
     """
 
     cluster: Any

@@ -26,9 +26,9 @@ class BoundaryWeights:
     negative, positive : list of int
         Clusters on its two sides.
     weights : ndarray of shape (n_features,)
-        Weight of each feature per unit of the table; a positive one draws rows to `positive`.
+        Weight of each feature per unit of the table; a positive weight speaks for `positive`.
     per_deviation : ndarray of shape (n_features,)
-        The weights times the standard deviations of the features, which compare.
+        The weights times the standard deviations of the features, which makes them comparable.
     intercept : float
         Value of the boundary where all features are zero.
     """

@@ -200,7 +200,7 @@ def comparison_page(comparison, X, feature_names, row_names):
 
 
 def _seen_labels(c):
-    """Labels of the rows that the candidates saw, or None."""
+    """Labels of the rows that the candidates used, or None."""
     seen = getattr(c.model, "sample_indices_", None)
     return None if seen is None else c.model.labels_[seen]
 

@@ -189,21 +189,20 @@ class Comparison:
     names : list of str
         Names of the candidates.
     families : list of str
-        Their families: methods of one kind, which may agree because they err alike.
+        Their families: methods of one kind, which may agree because they make the same errors.
     labels : ndarray of shape (n_candidates, n_samples)
         Their labels, from 0.
     scores : dict of str to ndarray of shape (n_candidates,)
-        "validity": `separatrix.metrics.validity_score`; "neighbors": share of the samples that
-        the ten nearest of the other half of the samples would label so; "modularity": how well
-        the graph of nearest neighbours falls apart; "likelihood": gain in log density, per
-        feature, of a Gaussian for each cluster over one for all; "silhouette": that of
-        scikit-learn, on up to 1,000 samples; "gap": how far clusters are from each other, in
-        units of the longest step from sample to sample within one; "support": mean agreement
-        with candidates of other families. Larger is better.
+        "validity": `separatrix.metrics.validity_score`; "neighbors": share of the samples whose
+        label is that of the ten nearest in the other half; "modularity": how well the clusters
+        divide the graph of nearest neighbours; "likelihood": gain in log density, per feature, of
+        a Gaussian for each cluster over one for all; "silhouette": that of scikit-learn, on up to
+        1,000 samples; "gap": how far clusters are from each other, in units of the longest step
+        from sample to sample within one; "support": mean agreement with candidates of other
+        families. Larger is better.
     votes : ndarray of shape (n_candidates,)
-        Share of each candidate in the vote of all: the better it is predicted to be among
-        these, by all that the scores and some more features tell, the more; zero for those not
-        `usable`.
+        Share of each candidate in the vote: the better it is predicted to be, by these scores and
+        some more features, the more; zero for candidates that are not `usable`.
     agreement : ndarray of shape (n_candidates, n_candidates)
         Adjusted Rand index of each pair.
     usable : ndarray of bool of shape (n_candidates,)

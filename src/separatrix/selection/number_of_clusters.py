@@ -18,7 +18,7 @@ __all__ = ["DOUBTFUL", "choice_words", "plausible_numbers", "selection_curve"]
 CURVE_SAMPLES = 2_000
 # Candidates whose validity counts, the best of each number of clusters.
 N_BEST = 5
-# Weights of the normalised cut beside the agreement, and of both beside the validity.
+# Weights of the normalised cut relative to the agreement, and of both relative to the validity.
 CUT_WEIGHT = 4
 AGREEMENT_WEIGHT = 0.5
 # How much more evidence e times as many clusters need.

@@ -47,7 +47,7 @@ def trust_words(agreement, found, structure, *, gap=0.0, chance=np.inf):
     found : Comparison
         The candidates.
     structure : Structure
-        The result beside tables without clusters.
+        The result compared with tables without clusters.
     gap, chance : float
         Gap between the clusters, and what chance makes.
     """

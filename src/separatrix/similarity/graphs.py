@@ -417,7 +417,7 @@ def ordered_graph(X, order, graph_of, *, precomputed):
     Returns
     -------
     graph : SimilarityGraph or GivenGraph
-        Its `place` tells the node of each row of `X`.
+        Its `place` is the node of each row of `X`.
     """
     rows = X[order]
     graph = graph_of(rows[:, order] if precomputed else rows)

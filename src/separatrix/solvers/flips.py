@@ -193,7 +193,7 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
         Algorithm 3, 2 or 1. Algorithm 3 need not end with the sizes it aims at, since clusters
         take turns. It is followed by the cheapest moves into the bounds, and by Algorithm 2
         within them, so that no single move is left that would improve. Where bounds forbid moves,
-        classifiers with offsets label the samples anew as long as that improves: Q is concave in
+        classifiers with offsets label the samples again as long as that improves: Q is concave in
         the indicators, so the best labels for its tangent are never worse.
     links : Links, default=None
         Links that `labels` keep. What is linked moves as a whole, and known labels stay if there

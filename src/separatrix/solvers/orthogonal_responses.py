@@ -41,8 +41,8 @@ def solve_orthogonal(
     reg : float
         Weight of smoothness.
     n_random : int
-        Random starts, beside the one by a pivoted QR decomposition; on a large graph of many
-        clusters the most promising of them.
+        Random starts, in addition to the one by a pivoted QR decomposition; on a large graph of
+        many clusters the most promising of them.
     max_iter : int
         Most updates from each start.
     tol : float

@@ -25,7 +25,7 @@ class LearnedValidity:
     version : str
         Version of the trees.
     names : tuple of str
-        Features of a labelling, in the order in which the trees know them.
+        Features of a labelling, in the order that the trees expect.
     sample_names : tuple of str
         Features of the samples.
     alone : BoostedTrees
@@ -46,9 +46,9 @@ class LearnedValidity:
         Parameters
         ----------
         features : list of dict of str to float
-            What `labelling_features` tells of each.
+            What `labelling_features` returns for each.
         sample : dict of str to float
-            What `sample_features` tells.
+            What `sample_features` returns.
         """
         rows = matrix_of(features, self.names)
         return self.alone.predict(with_sample(rows, [sample[name] for name in self.sample_names]))

@@ -208,20 +208,20 @@ class Structure:
     Attributes
     ----------
     statistic : float
-        How far the measures lie above their means on tables without clusters, in their standard
-        deviations: the length of what is above.
+        Norm of the amounts by which the measures exceed their means on tables without clusters, in
+        standard deviations.
     null_statistics : ndarray of shape (n_draws,)
-        The same of each of these tables beside the others.
+        The same for each of these tables, compared with the others.
     p_value : float
-        Share of tables without clusters that would have as large a statistic: below `level` there
-        are clusters. It is an estimate from few tables.
+        Estimated share of tables without clusters that have as large a statistic, from few tables.
+        Below `level`, the test finds clusters.
     kind : str
         What the tables keep of the samples: "columns", "principal axes" or "distances" from the
-        mean, whichever comes nearest of those that were drawn.
+        mean; the kind that comes nearest, of those that were drawn.
     measures : dict of str to tuple
         Value, mean and standard deviation on tables without clusters, of each measure.
     level : float
-        p-value below which there are clusters.
+        p-value below which the test finds clusters.
     """
 
     statistic: float
@@ -307,7 +307,7 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
     n_draws : int or None
         Number of tables of each kind. None draws few, and more where these leave a doubt.
     level : float
-        p-value below which there are clusters.
+        p-value below which the test finds clusters.
     n_jobs : int or None
         Tables that are looked at at the same time.
     rng : RandomState
