@@ -14,8 +14,6 @@ from separatrix.solvers import label_mixtures
 from separatrix.solvers.label_mixtures import Band, Candidates, Machine, find_saddle, signs_of
 from separatrix.solvers.margin_distribution import KernelSpace
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
-
 GRID = [(1.0, 0.5, 0.2), (100.0, 0.2, 0.6), (10.0, 1.0, 0.0), (10.0,), (1000.0,)]
 MACHINES = [Machine(*parameters) for parameters in GRID]
 
