@@ -17,7 +17,7 @@ from sklearn.base import ClusterMixin
 
 import separatrix
 from separatrix._numba import in_threads
-from support import groups
+from support import few_rounds, groups
 
 CLUSTERERS = [
     found
@@ -157,11 +157,13 @@ def test_processes_that_a_fit_has_preceded(tmp_path):
 # --- threads ------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("few_tables")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", CLUSTERERS, ids=lambda one: one.__name__)
 def test_fits_in_eight_threads_equal_those_in_one(estimator):
     def fitted(seed):
-        model = estimator(2, random_state=seed).fit(groups(seed, n=20))
+        model = estimator(2, random_state=seed, **few_rounds(estimator))
+        model.fit(groups(seed, n=20))
         return model.labels_.tolist(), getattr(model, "objective_", None)
 
     expected = [fitted(0), fitted(1)]

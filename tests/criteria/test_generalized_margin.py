@@ -12,7 +12,6 @@ from separatrix.criteria.generalized_margin import generalized_kernel, relax_gen
 from separatrix.criteria.semidefinite_margin import relax_semidefinite_margin
 from separatrix.result import Status
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 # The largest multiplier of a sample, the paper's C_delta, is twice our weight of the losses.
 
 

@@ -16,7 +16,6 @@ from separatrix.result import Progress, Status
 from separatrix.solvers.interior_point import optimize_program
 from separatrix.solvers.label_programs import MachineProgram, label_bound
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 BALANCE = oracle.BALANCE["semidefinite_margin"]
 
 

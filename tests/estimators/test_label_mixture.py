@@ -16,7 +16,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from separatrix import LabelGenerationMarginClustering, OptimalMarginDistributionClustering
 from separatrix.estimators.sampled_search import search_order
@@ -34,13 +33,6 @@ pytestmark = pytest.mark.filterwarnings(
 BOTH = pytest.mark.parametrize(
     "criterion", [LabelGenerationMarginClustering, OptimalMarginDistributionClustering]
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """On few samples the threads of k-means only wait for each other."""
-    with threadpool_limits(1):
-        yield
 
 
 def cloud(seed=0, n=36, d=2):

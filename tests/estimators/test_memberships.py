@@ -24,6 +24,8 @@ from separatrix.models.nearest_samples import in_units
 from separatrix.models.scores import cluster_columns, probabilities_of, score_features
 from separatrix.result import decoded
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 CLUSTERERS = [
     one
     for one in (getattr(separatrix, name) for name in separatrix._REGISTRY)

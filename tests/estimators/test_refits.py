@@ -12,6 +12,8 @@ from separatrix import KernelKMeans, MaximinSeparationClustering
 from separatrix.labels.numbering import agreeing_order
 from separatrix.result import renumbered
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 CLUSTERERS = [
     one
     for one in (getattr(separatrix, name) for name in separatrix._REGISTRY)

@@ -32,9 +32,7 @@ from separatrix import (
 from separatrix.metrics import separation_probability_score
 from separatrix.report import trust, write_report
 from separatrix.selection.consensus import agreement_words
-from support import fit_quietly
-
-pytestmark = pytest.mark.usefixtures("few_tables")
+from support import few_rounds, fit_quietly
 
 CLUSTERERS = [
     getattr(separatrix, name)
@@ -48,11 +46,12 @@ SECTIONS = ["summary", "rows", "trust", "projection", "explanation", "making", "
 # --- what every report is -----------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("few_tables")
 @pytest.mark.parametrize("n_clusters", [1, 2, 3])
 @pytest.mark.parametrize("clusterer", CLUSTERERS)
 def test_every_clusterer_has_a_report(clusterer, n_clusters, tmp_path):
     X = IRIS.iloc[::3]
-    model, _ = fit_quietly(clusterer(n_clusters), X)
+    model, _ = fit_quietly(clusterer(n_clusters, **few_rounds(clusterer)), X)
     page = report(model, X, tmp_path)
     of_the_consensus = ["candidates"] * (clusterer is AutoClustering and n_clusters > 1)
     assert page.ids() == SECTIONS[:5] + of_the_consensus + SECTIONS[5:]
@@ -303,6 +302,7 @@ def test_agreement_and_gap_do_not_contradict(tmp_path):
     assert "Do not rely on these clusters" not in text
 
 
+@pytest.mark.usefixtures("few_tables")
 def test_rows_that_the_candidates_saw_are_told(tmp_path):
     model = AutoClustering(3, max_samples=100, random_state=0).fit(IRIS)
     some, others = report(model, IRIS, tmp_path), report(model, IRIS[:60], tmp_path)

@@ -14,8 +14,6 @@ from separatrix.solvers.margin_distribution import (
     fit_margin_distribution_linear,
 )
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
-
 KERNELS = {
     "linear": lambda X: X @ X.T,
     "rbf": lambda X: rbf_kernel(X, gamma=0.5),

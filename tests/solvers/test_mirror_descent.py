@@ -9,8 +9,6 @@ from separatrix.solvers.label_mixtures import Machine, find_saddle, mixed_kernel
 from separatrix.solvers.margin_distribution import KernelSpace
 from separatrix.solvers.mirror_descent import Dual, mirror_descent, mirror_saddle
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
-
 MACHINES = [Machine(1.0, 0.5, 0.2), Machine(20.0, 0.2, 0.6), Machine(0.05, 1.0, 0.0)]
 
 

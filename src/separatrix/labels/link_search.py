@@ -93,9 +93,13 @@ def subset_sums(gain, net):  # IN, IN
 @njit
 def filled(gain, net, order, low, high):  # IN, IN, IN
     """Make signs positive in order, as long as there is gain or need, and room."""
-    signs = np.where(gain > 0, 1, -1)
-    signs[order] = -1
-    total = -net[order].sum()
+    # loops, since np.where alone would make compilation take four times as long
+    signs, total = np.empty(len(gain), dtype=np.int64), 0.0
+    for i in range(len(gain)):
+        signs[i] = 1 if gain[i] > 0 else -1
+    for i in order:
+        signs[i] = -1
+        total -= net[i]
     for i in order:
         if (gain[i] > 0 or total < low) and total + 2 * net[i] <= high:
             signs[i] = 1
