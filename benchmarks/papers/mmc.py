@@ -58,7 +58,6 @@ N_KMEANS = 10  # runs of k-means, the tightest of which is one start
 # What is tried, as multiples of the mean distance: the width of the Gaussian kernel.
 WIDTHS = [0.25, 0.5, 1, 2, 4, 8, 16]
 WIDTHS_OF_MEDIUM = [0.5, 1, 2, 4, 8, 16]
-WIDTHS_OF_LARGE = [2, 4, 8, 16]
 WIDTHS_OF_RINGNORM = [0.5, 0.7, 1, 2]
 MEDIUM = 1_000  # samples
 LARGE = 2_000  # samples from which on the width is chosen from the first start alone
@@ -138,8 +137,6 @@ def widths_of(n):
     """Widths that are tried on so many samples."""
     if n > FULL_KERNEL:
         return WIDTHS_OF_RINGNORM
-    if n >= LARGE:
-        return WIDTHS_OF_LARGE
     return WIDTHS_OF_MEDIUM if n >= MEDIUM else WIDTHS
 
 
