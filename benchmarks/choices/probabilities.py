@@ -43,7 +43,7 @@ METHODS = (
     "SquaredLossMutualInformationClustering",
     "TreeCutClustering",
 )
-# Methods whose probabilities are part of their models, and not calibrated.
+# Methods whose probabilities, before `calibrate`, are part of their models.
 OF_THE_MODEL = ("InformationMaximizationClustering", "SquaredLossMutualInformationClustering")
 CLASSIFIERS = (LogisticRegression(max_iter=1000), KNeighborsClassifier(5), SVC())
 N_BINS = 10
@@ -87,7 +87,7 @@ def drawn(method, name, rows, seed):
     model = getattr(separatrix, method)(k, random_state=0).fit(X)
     labels, confidence = model.predict(new), model.predict_proba(new).max(axis=1)
     calibrated = confidence
-    if method not in (*OF_THE_MODEL, "AutoClustering"):
+    if hasattr(model, "calibrate"):
         calibrated = model.calibrate(X).predict_proba(new).max(axis=1)
     others = (
         relearned(X, model.predict(X), new),

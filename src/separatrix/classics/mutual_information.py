@@ -23,6 +23,7 @@ from separatrix.estimators.base import (
     fit_with_node_weights_and_links,
     precomputed_parameter,
 )
+from separatrix.estimators.memberships import as_calibrated
 from separatrix.estimators.parameters import (
     COUNT,
     GAMMA,
@@ -232,7 +233,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             Rows add up to one.
         """
         check_is_fitted(self)
-        return self._model.predict_proba(self._validate_X(X, reset=False))
+        found = self._model.predict_proba(self._validate_X(X, reset=False))
+        return as_calibrated(self, found)
 
     def _validate_X(self, X, *, reset):
         refuse_dask(self, X, instead="KernelKMeans")

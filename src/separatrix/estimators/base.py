@@ -82,7 +82,7 @@ Clusterer = TypeVar("Clusterer", bound="BaseClustering")
 # What random_state=None stands for: the same data give the same clusters each time.
 DEFAULT_SEED = 0
 # What a fit sets beside the attributes that end in an underscore.
-PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns", "_outliers")
+PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_agreement", "_n_columns", "_outliers")
 
 
 def random_state_of(estimator):
