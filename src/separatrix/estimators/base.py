@@ -3,7 +3,6 @@
 import warnings
 from abc import ABCMeta, abstractmethod
 from contextlib import contextmanager
-from functools import partial
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -59,7 +58,7 @@ from separatrix.estimators.outliers import (
 )
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
-from separatrix.estimators.teaching import numbers_of_known, teaching_pays
+from separatrix.estimators.teaching import known_labels_teach, numbers_of_known
 from separatrix.labels.links import links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
@@ -237,18 +236,20 @@ class BaseClustering(
         earlier = earlier_labels(self, X)
         context = self._init_callback_context(max_subtasks=None if trims else self._n_tasks())
         progress = ObservedProgress(self, context, X)
-        fit = partial(fit_without_outliers, self) if trims else self._fit_samples
-        progress.close(fit(X, sample_weight, links, earlier, progress))
+        given = (X, sample_weight, links, earlier, progress)
+        if trims:
+            model = fit_without_outliers(self, *given)
+        else:
+            learns = known_labels_teach(self, X, sample_weight, links)
+            model = self._fit_samples(*given, learns=learns)
+        progress.close(model)
         return self
 
-    def _fit_samples(self, X, sample_weight, links, earlier, progress, learns=None):
+    def _fit_samples(self, X, sample_weight, links, earlier, progress, *, learns):
         """Set the attributes of a fit to all of these samples; what the solver found.
 
-        `learns=False` has the usual clusters, in which known labels are only kept; None finds out.
+        `learns=False` has the usual clusters, in which known labels are only kept.
         """
-        if learns is None:
-            is_told = links is not None and links.teaches
-            learns = not is_told or teaching_pays(self, X, sample_weight, links)
         rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:
