@@ -171,6 +171,22 @@ def outliers(kind):
     return "\n".join(lines) + "\n"
 
 
+def lowered(kind):
+    """Methods and sets whose clusters are worse without outliers, and without just the noise."""
+    lines = [
+        "| | all samples | without outliers | all samples | without the noise |",
+        "|---|---|---|---|---|",
+    ]
+    for name, of_set in results("outliers/noise")["sets"].items():
+        for method, one in of_set.items():
+            if method == "peers" or one[kind]["ari"] >= one[kind]["without"] - 0.01:
+                continue
+            cells = [one[key][part] for key in (kind, "by hand") for part in ("without", "ari")]
+            row = " | ".join(f"{cell:.2f}" for cell in cells)
+            lines.append(f"| `{method}`, `{name}` | {row} |")
+    return "\n".join(lines) + "\n"
+
+
 def false_alarms(_):
     """Shares of clean samples that are called outliers."""
     lines = ["| | Gaussian clusters | evenly spread ones |", "|---|---|---|"]
@@ -205,10 +221,16 @@ def probabilities(_):
     for method, one in sorted(found.items()):
         cells = []
         for name in sets:
+            if name not in one:
+                cells.append("–")
+                continue
             before = f"{one[name]['refit_error']:.3f}"
             after = one[name].get("calibrated_error")
             cells.append(before if after is None else f"{before} → {after:.3f}")
-        lines.append(f"| `{method}` | " + " | ".join(cells) + " |")
+        of_what = "; ".join(
+            sorted({f"{cell['draws']} draws of {cell['rows']:,} rows" for cell in one.values()})
+        )
+        lines.append(f"| `{method}`, {of_what} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -216,6 +238,7 @@ TABLES = {
     "all_speeds": all_speeds,
     "false_alarms": false_alarms,
     "known_labels": known_labels,
+    "lowered": lowered,
     "outliers": outliers,
     "probabilities": probabilities,
     "sizes_measured": sizes_measured,
