@@ -11,6 +11,8 @@ from separatrix import (
     RegularizedLeastSquaresClustering,
     SquaredLossMutualInformationClustering,
 )
+from separatrix.data.distinct import row_hashes
+from separatrix.estimators import outliers, teaching
 from separatrix.estimators.teaching import _halves, teaching_pays
 from separatrix.labels.links import Links
 
@@ -122,6 +124,29 @@ def test_a_small_cluster_that_is_lost_outweighs_many_right_labels():
     told, rows = np.zeros(132, dtype=int), known >= 0
     assert np.sum(told[rows] == y[rows]) > np.sum(usual[rows] == y[rows])
     assert not teaching_pays(Pupil(), X, None, links)
+
+
+def test_whether_labels_teach_is_decided_once_beside_outliers(monkeypatch):
+    """Not in each round of the search for outliers, and for the samples that are left in."""
+    X, y = groups(3)
+    X = np.vstack([X, [[90.0, 90.0], [-90.0, 60.0], [-60.0, -90.0]]])
+    known = np.append(np.where(np.arange(90) % 5 == 0, y, -1), [-1, -1, -1])
+    asked, hashed = [], []
+
+    def pays(estimator, X, sample_weight, links):
+        asked.append(len(X))
+        return True
+
+    def hashes(X):
+        hashed.append(X.shape[0])
+        return row_hashes(X)
+
+    monkeypatch.setattr(teaching, "teaching_pays", pays)
+    monkeypatch.setattr(outliers, "row_hashes", hashes)
+    model = KernelKMeans(3, outliers=3 / 93, random_state=0).fit(X, known_labels=known)
+    np.testing.assert_array_equal(np.flatnonzero(model.labels_ < 0), [90, 91, 92])
+    assert asked == [90]
+    assert hashed == [93]
 
 
 def test_halves_do_not_depend_on_the_order_of_the_samples():
