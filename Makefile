@@ -23,7 +23,7 @@ test-fast: .venv/dev.stamp
 
 # Bounds of sizes in 500 random cases per estimator, where the tests have ten.
 properties: .venv/dev.stamp
-	SEPARATRIX_CASES=500 $(BIN)/python -m pytest --numprocesses auto tests/contracts/test_sizes.py -k any_bounds
+	SEPARATRIX_CASES=500 $(BIN)/python -m pytest --numprocesses auto tests/contracts/test_sizes.py tests/common/test_linked_estimators.py -k "any_bounds or random_links"
 
 # Random cases against every estimator, over an hour on two cores; the report is in build/fuzz.
 # SKIP=40000 CASES=60000 goes on where a run was left.

@@ -171,6 +171,22 @@ def outliers(kind):
     return "\n".join(lines) + "\n"
 
 
+def lowered(kind):
+    """Methods and sets whose clusters are worse without outliers, and without just the noise."""
+    lines = [
+        "| | all samples | without outliers | all samples | without the noise |",
+        "|---|---|---|---|---|",
+    ]
+    for name, of_set in results("outliers/noise")["sets"].items():
+        for method, one in of_set.items():
+            if method == "peers" or one[kind]["ari"] >= one[kind]["without"] - 0.01:
+                continue
+            cells = [one[key][part] for key in (kind, "by hand") for part in ("without", "ari")]
+            row = " | ".join(f"{cell:.2f}" for cell in cells)
+            lines.append(f"| `{method}`, `{name}` | {row} |")
+    return "\n".join(lines) + "\n"
+
+
 def false_alarms(_):
     """Shares of clean samples that are called outliers."""
     lines = ["| | Gaussian clusters | evenly spread ones |", "|---|---|---|"]
@@ -179,10 +195,52 @@ def false_alarms(_):
     return "\n".join(lines) + "\n"
 
 
+def known_labels(_):
+    """Means of the ARI of the other samples, and on how many sets known labels change it."""
+    found = dict(results("teaching/known_labels"))
+    lines = ["| | without | with | raised on | lowered by over .01 on |", "|---|---|---|---|---|"]
+    of_peers = found.pop("classifiers")["sets"].values()
+    for method, one in sorted(found.items()):
+        pairs = list(one["sets"].values())
+        gains = [taught - without for without, taught in pairs]
+        raised, lowered = sum(gain > 0 for gain in gains), sum(gain < -0.01 for gain in gains)
+        means = " | ".join(f"{fmean(column):.3f}" for column in zip(*pairs, strict=True))
+        counts = f"{raised} of {len(gains)} sets | {lowered}"
+        lines.append(f"| `{method}`, {one['draws']} draws | {means} | {counts} |")
+    names = ("`LabelSpreading`", "`SelfTrainingClassifier`")
+    for name, column in zip(names, zip(*of_peers, strict=True), strict=True):
+        lines.append(f"| {name} | – | {fmean(column):.3f} | – | – |")
+    return "\n".join(lines) + "\n"
+
+
+def probabilities(_):
+    """Expected calibration errors for a refit, before and after `calibrate`."""
+    found = results("probabilities/refits")
+    sets = ("digits", "satimage", "letter")
+    lines = ["| | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
+    for method, one in sorted(found.items()):
+        cells = []
+        for name in sets:
+            if name not in one:
+                cells.append("–")
+                continue
+            before = f"{one[name]['refit_error']:.3f}"
+            after = one[name].get("calibrated_error")
+            cells.append(before if after is None else f"{before} → {after:.3f}")
+        of_what = "; ".join(
+            sorted({f"{cell['draws']} draws of {cell['rows']:,} rows" for cell in one.values()})
+        )
+        lines.append(f"| `{method}`, {of_what} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 TABLES = {
     "all_speeds": all_speeds,
     "false_alarms": false_alarms,
+    "known_labels": known_labels,
+    "lowered": lowered,
     "outliers": outliers,
+    "probabilities": probabilities,
     "sizes_measured": sizes_measured,
     "speed": speed,
 }

@@ -5,10 +5,14 @@
 Every clusterer that takes known labels, on 15 sets of the data folder, features standardised,
 beside scikit-learn's label spreading and self-training with the same labels. A tenth of each
 class, at least one sample, is known; figures are means over draws of rows and labels.
+
+With --keep, the results are added to those in benchmarks/results/teaching/known_labels.json, from
+which docs/fill_figures.py writes the table of docs/links.md.
 """
 
 import argparse
 import inspect
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -44,6 +48,7 @@ SETS = (
     "vehicle",
 )
 SHARE = 0.1
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "teaching" / "known_labels.json"
 EXPORTS = [getattr(separatrix, name) for name in separatrix.__all__]
 METHODS = {
     one.__name__: one
@@ -97,9 +102,11 @@ def measured(method, name, rows, draws):
     return np.mean(found, axis=0)
 
 
-def main(methods, sets, rows, draws, jobs):
+def main(methods, sets, rows, draws, jobs, keeps=False):
     run = joblib.Parallel(n_jobs=jobs)
     others = run(joblib.delayed(classifiers)(name, rows, draws) for name in sets)
+    if keeps:
+        kept("classifiers", rows, draws, sets, others)
     for method in methods:
         heading(f"{method}: ARI of the other samples with {SHARE:.0%} of the labels known")
         print(
@@ -109,6 +116,8 @@ def main(methods, sets, rows, draws, jobs):
         for name, (without, taught), (spread, trained) in zip(sets, table, others, strict=True):
             gain = f"{without:8.3f}{taught:8.3f}{taught - without:+8.3f}"
             print(f"  {name:18}{gain}{spread:11.3f}{trained:15.3f}")
+        if keeps:
+            kept(method, rows, draws, sets, table)
         gain = table[:, 1] - table[:, 0]
         print(
             f"  {'mean':18}{table[:, 0].mean():8.3f}{table[:, 1].mean():8.3f}{gain.mean():+8.3f}, "
@@ -118,6 +127,15 @@ def main(methods, sets, rows, draws, jobs):
         )
 
 
+def kept(name, rows, draws, sets, table):
+    """Keep pairs of figures, one for each set, with what they are means of."""
+    found = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    sets = {one: [float(value) for value in pair] for one, pair in zip(sets, table, strict=True)}
+    found[name] = {"rows": rows, "draws": draws, "sets": sets}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
@@ -125,5 +143,6 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep", action="store_true", help="keep the results for the docs")
     args = parser.parse_args()
-    main(args.methods, args.sets, args.rows, args.draws, args.jobs)
+    main(args.methods, args.sets, args.rows, args.draws, args.jobs, args.keep)

@@ -8,9 +8,13 @@ the clusters of half of the fitted samples (of three classifiers the one that pr
 these best), and labels the half that was held back. Beside it stands what they promise only after
 `calibrate`: how often the method itself, fitted to the other half, agrees. Figures are pooled over
 draws of the halves, since one refit may find the same clusters by luck, or others.
+
+With --keep, the results are added to those in benchmarks/results/probabilities/refits.json, from
+which docs/fill_figures.py writes the table of docs/probabilities_and_sizes.md.
 """
 
 import argparse
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -43,10 +47,9 @@ METHODS = (
     "SquaredLossMutualInformationClustering",
     "TreeCutClustering",
 )
-# Methods whose probabilities are part of their models, and not calibrated.
-OF_THE_MODEL = ("InformationMaximizationClustering", "SquaredLossMutualInformationClustering")
 CLASSIFIERS = (LogisticRegression(max_iter=1000), KNeighborsClassifier(5), SVC())
 N_BINS = 10
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "probabilities" / "refits.json"
 
 
 def halves(name, rows, seed):
@@ -87,7 +90,7 @@ def drawn(method, name, rows, seed):
     model = getattr(separatrix, method)(k, random_state=0).fit(X)
     labels, confidence = model.predict(new), model.predict_proba(new).max(axis=1)
     calibrated = confidence
-    if method not in (*OF_THE_MODEL, "AutoClustering"):
+    if hasattr(model, "calibrate"):
         calibrated = model.calibrate(X).predict_proba(new).max(axis=1)
     others = (
         relearned(X, model.predict(X), new),
@@ -106,11 +109,27 @@ def measured(method, name, rows, draws):
     return [*found, float(calibrated.mean()), calibration_error(calibrated, refit)]
 
 
-def main(sets, methods, rows, draws, jobs):
+def kept(cases, results, rows, draws):
+    """Keep the figures of methods on sets, and what they are means of."""
+    found = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    names = ("confidence", "boundary", "boundary_error", "refit", "refit_error")
+    names += ("calibrated", "calibrated_error")
+    for (method, name), result in zip(cases, results, strict=True):
+        figures = dict(zip(names, result, strict=True))
+        if not hasattr(getattr(separatrix, method), "calibrate"):
+            del figures["calibrated"], figures["calibrated_error"]
+        found.setdefault(method, {})[name] = {"rows": rows, "draws": draws, **figures}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def main(sets, methods, rows, draws, jobs, keeps=False):
     cases = [(method, name) for name in sets for method in methods]
     results = joblib.Parallel(n_jobs=jobs)(
         joblib.delayed(measured)(method, name, rows, draws) for method, name in cases
     )
+    if keeps:
+        kept(cases, results, rows, draws)
     heading("Probabilities of the half that was held back")
     print(f"{'':59}{'relearned boundary':>20}{'refit':>20}{'refit, calibrated':>22}")
     print(
@@ -122,14 +141,12 @@ def main(sets, methods, rows, draws, jobs):
         numbers = "".join(f"{rest[i]:12.3f}{rest[i + 1]:8.3f}" for i in (0, 2))
         after = f"{rest[4]:14.3f}{rest[5]:8.3f}"
         print(f"{name + ', ' + method:48}{confidence:11.3f}{numbers}{after}")
-    calibrated = [
-        result
-        for (method, _), result in zip(cases, results, strict=True)
-        if method not in OF_THE_MODEL
-    ]
-    boundary, refit, after = (max(result[i] for result in calibrated) for i in (2, 4, 6))
-    print(f"largest error of calibrated methods for a relearned boundary: {boundary:.3f}")
-    print(f"and for a refit: {refit:.3f}, after calibrate: {after:.3f}")
+    for i, what in ((2, "for a relearned boundary"), (4, "for a refit"), (6, "after calibrate")):
+        worst = max(
+            (result[i], method, name)
+            for (method, name), result in zip(cases, results, strict=True)
+        )
+        print("largest error {what}: {0:.3f}, of {1} on {2}".format(*worst, what=what))
 
 
 if __name__ == "__main__":
@@ -139,5 +156,6 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=1, help="jobs at the same time")
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--keep", action="store_true", help="keep the results for the docs")
     given = parser.parse_args()
-    main(given.sets, given.methods, given.rows, given.draws, given.jobs)
+    main(given.sets, given.methods, given.rows, given.draws, given.jobs, given.keep)

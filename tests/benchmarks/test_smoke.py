@@ -82,7 +82,11 @@ def run_margin_distribution(module, monkeypatch, tmp_path):
 
 
 def run_known_labels(module, monkeypatch, tmp_path):
-    module.main(["KernelKMeans", "MaximinSeparationClustering"], ["iris"], 45, draws=1, jobs=1)
+    kept = tmp_path / "known_labels.json"
+    shrink(module, monkeypatch, RESULTS=kept)
+    methods = ["KernelKMeans", "MaximinSeparationClustering"]
+    module.main(methods, ["iris"], 45, draws=1, jobs=1, keeps=True)
+    assert set(json.loads(kept.read_text("utf-8"))) == {"classifiers", *methods}
 
 
 def run_outliers(module, monkeypatch, tmp_path):
@@ -93,7 +97,11 @@ def run_outliers(module, monkeypatch, tmp_path):
 
 
 def run_probabilities(module, monkeypatch, tmp_path):
-    module.main(["digits"], ["KernelKMeans", "TreeCutClustering"], rows=300, draws=1, jobs=1)
+    kept = tmp_path / "probabilities.json"
+    shrink(module, monkeypatch, RESULTS=kept)
+    methods = ["KernelKMeans", "TreeCutClustering"]
+    module.main(["digits"], methods, rows=300, draws=1, jobs=1, keeps=True)
+    assert set(json.loads(kept.read_text("utf-8"))) == set(methods)
 
 
 def run_peers(module, monkeypatch, tmp_path):

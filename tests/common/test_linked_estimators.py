@@ -1,7 +1,6 @@
 """Every estimator that takes links keeps them without exception."""
 
 import inspect
-import os
 import re
 import warnings
 from functools import cache
@@ -23,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import separatrix
 from separatrix import DiscriminativeKMeans, KernelKMeans, LDAKMeans
 from separatrix.labels.links import Links
-from support import few_rounds
+from support import few_rounds, n_cases
 
 ESTIMATORS = [
     estimator
@@ -49,9 +48,8 @@ NAMES = {
 }
 # A program of two clusters, which repeated splits cannot keep links in.
 TWO_CLUSTERS_ONLY = {separatrix.HardMaximumVolumeClustering}
-# Random links for each estimator: SEPARATRIX_LINK_CASES=500 asks for more, and new ones each time.
 FEW_CASES = 4
-N_CASES = int(os.environ.get("SEPARATRIX_LINK_CASES", FEW_CASES))
+N_CASES = n_cases(FEW_CASES)
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
 
 

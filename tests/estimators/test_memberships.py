@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import expit, log_softmax
 from sklearn.base import ClusterMixin, clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -21,7 +21,12 @@ from separatrix.data.frames import Frame
 from separatrix.models.calibration import Calibration
 from separatrix.models.extensions import best_rule, held_back_scores
 from separatrix.models.nearest_samples import in_units
-from separatrix.models.scores import cluster_columns, probabilities_of, score_features
+from separatrix.models.scores import (
+    agreed_shares,
+    cluster_columns,
+    probabilities_of,
+    score_features,
+)
 from separatrix.result import decoded
 
 pytestmark = pytest.mark.usefixtures("few_tables")
@@ -201,31 +206,78 @@ def test_probabilities_of_equal_samples_that_labels_part():
 
 
 def test_calibrated_probabilities_are_likeliest_for_what_other_fits_find():
-    """Against a grid of temperatures, where fits of halves disagree on many samples."""
+    """Against a grid of offsets and slopes, where fits of halves disagree on many samples."""
     X = np.random.default_rng(0).uniform(size=(300, 2))
     model = KernelKMeans(5, random_state=0).fit(X)
-    labels, before = model.predict(X), model.score(X)
+    labels, before, plain = model.predict(X), model.score(X), model.predict_proba(X)
     assert model.calibrate(X) is model
-    one, other = np.array_split(np.random.RandomState(0).permutation(300), 2)
-    found = np.empty(300, dtype=int)
-    for half, rest in ((one, other), (other, one)):
-        refit = clone(model).fit(X[np.sort(rest)])
-        found[half] = separatrix.align_labels(labels, refit.predict(X))[half]
-    scores = cluster_columns(model.decision_function(X), 5)
-    grid = model._calibration.temperature * np.exp(np.linspace(-3, 3, 3001))
-    likelihoods = [log_softmax(scores / t, axis=1)[np.arange(300), found].mean() for t in grid]
-    assert abs(np.argmax(likelihoods) - 1500) < 10
-    share = np.mean(found == labels)
+    agree = np.empty((3, 300))
+    for split in range(3):
+        one, other = np.array_split(np.random.RandomState(split).permutation(300), 2)
+        for half, rest in ((one, other), (other, one)):
+            refit = clone(model).fit(X[np.sort(rest)])
+            found = separatrix.align_labels(labels, refit.predict(X))
+            agree[split, half] = (found == labels)[half]
+    odds = np.log(plain.max(axis=1)) - np.log(np.sort(plain, axis=1)[:, :-1].sum(axis=1))
+
+    def likelihood(offset, slope):
+        shares = expit(offset + slope * odds)
+        return np.mean(agree * np.log(shares) + (1 - agree) * np.log(1 - shares))
+
+    offset, slope = model._agreement
+    assert slope > 0
+    best = likelihood(offset, slope)
+    for away in np.linspace(-1, 1, 21):
+        assert best >= likelihood(offset + away, slope) - 1e-8
+        assert best >= likelihood(offset, slope + slope * away) - 1e-8
+    share = agree.mean()
+    # no other cluster may win, which keeps a few probabilities above what was found
+    assert share - 1e-6 < model.score(X) < share + 0.02
     assert abs(model.score(X) - share) < abs(before - share)
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), labels)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(model.fit(X).predict_proba(X), plain)
+
+
+@every
+def test_every_clusterer_can_be_calibrated(estimator):
+    """But for the one that chooses among others; clusters and sums stay what they were."""
+    if estimator is separatrix.AutoClustering:
+        return
+    model = copy(fitted(estimator, 3))
+    plain, labels = model.predict_proba(NEW), model.predict(NEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calibrated = model.calibrate(FLOWERS).predict_proba(NEW)
+    np.testing.assert_array_equal(calibrated.argmax(axis=1), labels)
+    np.testing.assert_allclose(calibrated.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(fitted(estimator, 3).predict_proba(NEW), plain)
+
+
+def test_other_clusters_keep_their_ratios_and_never_win():
+    rng = np.random.default_rng(0)
+    plain = rng.dirichlet(np.ones(4), size=200)
+    plain[0], plain[1] = [0, 1, 0, 0], [0.25, 0.25, 0.25, 0.25]
+    np.testing.assert_allclose(agreed_shares(plain, 0.0, 1.0)[1:], plain[1:])
+    for offset, slope in ((0.7, 0.5), (-20.0, 0.0), (20.0, 10.0), (-3.0, 2.0)):
+        found = agreed_shares(plain, offset, slope)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(found.argmax(axis=1), plain.argmax(axis=1))
+    found = agreed_shares(plain, 2.0, 0.5)
+    top = plain.argmax(axis=1)
+    rows = np.arange(2, 200)
+    p, q = plain[rows, top[rows]], found[rows, top[rows]]
+    np.testing.assert_allclose(q / (1 - q), np.exp(2.0) * (p / (1 - p)) ** 0.5)
+    for row in rows:
+        others = np.arange(4) != top[row]
+        ratios = plain[row, others] / plain[row, others].sum()
+        np.testing.assert_allclose(found[row, others] / found[row, others].sum(), ratios)
+    np.testing.assert_array_equal(agreed_shares(np.ones((3, 1)), 1.0, 1.0), 1.0)
 
 
 def test_what_cannot_be_calibrated_is_refused_before_any_fit():
     X = FLOWERS
-    with pytest.raises(ValueError, match="calibrate has no effect on Squared"):
-        separatrix.SquaredLossMutualInformationClustering(2).fit(X).calibrate(X)
     with pytest.raises(ValueError, match="must be a feature matrix in memory"):
         KernelKMeans(2, kernel="precomputed").fit(X @ X.T).calibrate(X @ X.T)
     with pytest.raises(ValueError, match=r"n_samples=7 is less than 4 \* n_clusters=8"):

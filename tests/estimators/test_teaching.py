@@ -11,6 +11,8 @@ from separatrix import (
     RegularizedLeastSquaresClustering,
     SquaredLossMutualInformationClustering,
 )
+from separatrix.data.distinct import row_hashes
+from separatrix.estimators import outliers, teaching
 from separatrix.estimators.teaching import _halves, teaching_pays
 from separatrix.labels.links import Links
 
@@ -90,10 +92,13 @@ def test_the_choice_is_that_of_the_labels_held_back():
     assert not teaching_pays(Pupil(usual=y, taught=y), X, None, links)
     pupil = Pupil(usual=y, taught=bad)
     teaching_pays(pupil, X, None, links)
-    none, first, second = pupil.seen
+    none, *halves = pupil.seen
     assert none is None
+    assert len(halves) == 4
     rows = np.flatnonzero(known >= 0)
-    np.testing.assert_array_equal((first >= 0)[rows], (second < 0)[rows])
+    for first, second in (halves[:2], halves[2:]):
+        np.testing.assert_array_equal((first >= 0)[rows], (second < 0)[rows])
+    assert (halves[0] != halves[2]).any()
     # nothing can be held back, or other samples are linked, or clusters are lost: no fit is tried
     single = Links.of(90, 2, known_labels=np.where(np.arange(90) < 1, y, -1))
     mixed = Links.of(90, 2, known_labels=known, must_link=[[1, 2]])
@@ -102,6 +107,46 @@ def test_the_choice_is_that_of_the_labels_held_back():
         assert teaching_pays(pupil, X, None, one)
         assert pupil.seen == []
     assert teaching_pays(Pupil(usual=np.zeros(90, dtype=int), taught=bad), X, None, links)
+
+
+def test_a_small_cluster_that_is_lost_outweighs_many_right_labels():
+    """Two thirds of a large group are told right by learning, but the small group is given up."""
+    y = np.repeat([0, 1], [120, 12])
+    known = np.where(np.arange(132) % 2 == 0, y, -1)
+    X = np.random.default_rng(0).normal(size=(132, 2))
+    usual = np.where(np.arange(132) % 8 == 0, 1, y)  # some of the large group are astray
+
+    class Pupil:
+        def _fit_samples(self, X, sample_weight, links, earlier, progress, learns):
+            self.labels_ = usual if links is None else np.zeros(132, dtype=int)
+
+    links = Links.of(132, 2, known_labels=known)
+    told, rows = np.zeros(132, dtype=int), known >= 0
+    assert np.sum(told[rows] == y[rows]) > np.sum(usual[rows] == y[rows])
+    assert not teaching_pays(Pupil(), X, None, links)
+
+
+def test_whether_labels_teach_is_decided_once_beside_outliers(monkeypatch):
+    """Not in each round of the search for outliers, and for the samples that are left in."""
+    X, y = groups(3)
+    X = np.vstack([X, [[90.0, 90.0], [-90.0, 60.0], [-60.0, -90.0]]])
+    known = np.append(np.where(np.arange(90) % 5 == 0, y, -1), [-1, -1, -1])
+    asked, hashed = [], []
+
+    def pays(estimator, X, sample_weight, links):
+        asked.append(len(X))
+        return True
+
+    def hashes(X):
+        hashed.append(X.shape[0])
+        return row_hashes(X)
+
+    monkeypatch.setattr(teaching, "teaching_pays", pays)
+    monkeypatch.setattr(outliers, "row_hashes", hashes)
+    model = KernelKMeans(3, outliers=3 / 93, random_state=0).fit(X, known_labels=known)
+    np.testing.assert_array_equal(np.flatnonzero(model.labels_ < 0), [90, 91, 92])
+    assert asked == [90]
+    assert hashed == [93]
 
 
 def test_halves_do_not_depend_on_the_order_of_the_samples():

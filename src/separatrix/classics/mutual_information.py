@@ -23,6 +23,7 @@ from separatrix.estimators.base import (
     fit_with_node_weights_and_links,
     precomputed_parameter,
 )
+from separatrix.estimators.memberships import as_calibrated
 from separatrix.estimators.parameters import (
     COUNT,
     GAMMA,
@@ -241,7 +242,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        return answers(self._model.predict_proba, X, n_columns=self._model.n_clusters)
+        found = answers(self._model.predict_proba, X, n_columns=self._model.n_clusters)
+        return as_calibrated(self, found)
 
     def _validate_X(self, X, *, reset):
         sparse = self.affinity == "precomputed"

@@ -12,7 +12,7 @@ from separatrix._typing import Array, Samples
 from separatrix.data.moments import Units, total_moments
 from separatrix.data.rows import rows_at, sample_rows
 from separatrix.estimators.means import MeansClustering, features_for_means
-from separatrix.estimators.memberships import columns_made
+from separatrix.estimators.memberships import as_calibrated, columns_made
 from separatrix.estimators.parameters import (
     KERNEL,
     N_COMPONENTS,
@@ -269,7 +269,7 @@ class InformationMaximizationClustering(MeansClustering):
         """
         X = self._validate_new(X, "predict_proba")
         scores, n_clusters = self._model.scores_of_rows(X), self._model.n_clusters
-        return columns_made(probabilities_of, scores, n_clusters)
+        return as_calibrated(self, columns_made(probabilities_of, scores, n_clusters))
 
     def _means_problem(self, X, sample_weight, rng):
         features = features_for_means(self, X, sample_weight, rng)

@@ -3,7 +3,6 @@
 import warnings
 from abc import ABCMeta, abstractmethod
 from contextlib import contextmanager
-from functools import partial
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -69,7 +68,7 @@ from separatrix.estimators.outliers import (
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
 from separatrix.estimators.representatives import fit_to_representatives
-from separatrix.estimators.teaching import numbers_of_known, teaching_pays
+from separatrix.estimators.teaching import known_labels_teach, numbers_of_known
 from separatrix.labels.links import links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
@@ -91,7 +90,7 @@ Clusterer = TypeVar("Clusterer", bound="BaseClustering")
 # The seed for random_state=None, so that the same data give the same clusters each time.
 DEFAULT_SEED = 0
 # What a fit sets in addition to the attributes that end in an underscore.
-PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_n_columns", "_outliers")
+PRIVATE_FITTED = ("_model", "_unit", "_calibration", "_agreement", "_n_columns", "_outliers")
 
 
 def random_state_of(estimator):
@@ -246,19 +245,20 @@ class BaseClustering(
         earlier = earlier_labels(self, X)
         context = self._init_callback_context(max_subtasks=None if trims else self._n_tasks())
         progress = ObservedProgress(self, context, X)
-        fit = partial(fit_without_outliers, self) if trims else self._fit_samples
-        progress.close(fit(X, sample_weight, links, earlier, progress))
+        given = (X, sample_weight, links, earlier, progress)
+        if trims:
+            model = fit_without_outliers(self, *given)
+        else:
+            learns = known_labels_teach(self, X, sample_weight, links)
+            model = self._fit_samples(*given, learns=learns)
+        progress.close(model)
         return self
 
-    def _fit_samples(self, X, sample_weight, links, earlier, progress, learns=None):
+    def _fit_samples(self, X, sample_weight, links, earlier, progress, *, learns):
         """Set the attributes of a fit to all of these samples; what the solver found.
 
-        With `learns=False` known labels are kept but do not influence the other samples; None
-        finds out whether they should.
+        With `learns=False` known labels are kept but do not influence the other samples.
         """
-        if learns is None:
-            is_told = links is not None and links.teaches
-            learns = not is_told or teaching_pays(self, X, sample_weight, links)
         rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:

@@ -1,6 +1,7 @@
 """What every clusterer derives from its scores: features, probabilities, a score of samples."""
 
 import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,17 @@ from separatrix._typing import Array, Samples
 from separatrix.data.rows import rows_beside
 from separatrix.labels.numbering import align_labels
 from separatrix.labels.sizes import size_bounds
-from separatrix.models.calibration import Calibration, likeliest_temperature
+from separatrix.models.calibration import forgetting, likeliest_agreement
 from separatrix.models.scores import (
-    cluster_columns,
+    agreed_shares,
+    ignoring_names,
     in_memory,
     probabilities_of,
     score_features,
 )
+
+# Ways to halve samples, either half of which other fits are to.
+N_SPLITS = 3
 
 
 def transformed(self: Any, X: Samples) -> Array:
@@ -61,16 +66,27 @@ def predicted_probabilities(self: Any, X: Samples) -> Array:
         Rows add up to one, and the largest is that of `predict`. Lazy for a dask array.
     """
     scores = scores_for(self, X, "predict_proba")
-    return columns_made(probabilities_of, scores, self._n_features_out, self._temperature)
+    found = columns_made(probabilities_of, scores, self._n_features_out, self._temperature)
+    return as_calibrated(self, found)
+
+
+def as_calibrated(estimator, probabilities):
+    """Probabilities of a model, or what `calibrate` makes of them."""
+    agreement = getattr(estimator, "_agreement", None)
+    if agreement is None:
+        return probabilities
+    if is_dask(probabilities):
+        return probabilities.map_blocks(agreed_shares, *agreement, dtype=probabilities.dtype)
+    return agreed_shares(probabilities, *agreement)
 
 
 def calibrated(self: Any, X: Samples) -> Any:
     """Make `predict_proba` say how likely another fit gives a sample the same cluster.
 
-    The clusterer is fitted to each half of the samples and predicts the clusters of the other
-    half. The temperature is then the one at which these predictions are likeliest. That takes
-    about as long as one more fit. Probabilities are low if other fits do not find the same
-    clusters.
+    The clusterer is fitted to each half of the samples, for three ways to halve them, and predicts
+    the clusters of the other half. The log-odds of the most probable clusters are then shifted and
+    scaled so that the agreement of these fits is likeliest. That takes about as long as three more
+    fits. Probabilities are low if other fits do not find the same clusters.
 
     Parameters
     ----------
@@ -84,43 +100,55 @@ def calibrated(self: Any, X: Samples) -> Any:
         The fitted estimator.
     """
     check_is_fitted(self)
-    if type(self).predict_proba is not predicted_probabilities:
-        raise ValueError(
-            f"calibrate has no effect on {type(self).__name__}, whose probabilities are part of "
-            "its model; see separatrix.stability for how far other fits agree."
-        )
     if self.__sklearn_tags__().input_tags.pairwise or is_lazy(X):
         raise ValueError(
             "calibrate fits halves of X, which must be a feature matrix in memory, not "
             "similarities, a kernel matrix, a dask array or blocks; pass some samples in memory."
         )
-    scores = in_memory(scores_for(self, X, "calibrate"))
     X = self._validate_X(X, reset=False)
-    n_samples, n_clusters = X.shape[0], self._n_features_out
-    if n_samples < 4 * self.n_clusters:
+    if X.shape[0] < 4 * self.n_clusters:
         raise ValueError(
-            f"calibrate fits halves of X, but n_samples={n_samples} is less than 4 * n_clusters="
+            f"calibrate fits halves of X, but n_samples={X.shape[0]} is less than 4 * n_clusters="
             f"{4 * self.n_clusters}; pass more samples."
         )
-    if n_clusters > 1:
-        columns = cluster_columns(scores, n_clusters)
-        found = labels_of_refits(self, X, columns.argmax(axis=1))
-        # a cluster that only the other fit has is the farthest
-        labels = np.where((found >= 0) & (found < n_clusters), found, columns.argmin(axis=1))
-        self._calibration = Calibration.at(likeliest_temperature(columns, labels))
+    if self._n_features_out > 1:
+        probabilities = probabilities_as_new(self, X)
+        agree = agreement_of_refits(self, X, probabilities.argmax(axis=1))
+        self._agreement = likeliest_agreement(probabilities, agree)
     return self
 
 
-def labels_of_refits(estimator, X, labels):
-    """Labels of each half of the samples by a fit to the other, numbered like given labels."""
-    halves = np.array_split(np.random.RandomState(0).permutation(X.shape[0]), 2)
-    found = np.empty_like(labels)
+def probabilities_as_new(estimator, X):
+    """Probabilities of samples, not yet calibrated, as if they were new to the model."""
+    changed = copy(estimator)
+    changed._agreement = None
+    found = np.empty((X.shape[0], estimator._n_features_out))
+    with ignoring_names():
+        for half in (np.arange(start, X.shape[0], 2) for start in (0, 1)):
+            rows = rows_beside(X, half)
+            changed._model = forgetting(estimator._model, rows)
+            found[half] = in_memory(changed.predict_proba(rows))
+    return found
+
+
+def agreement_of_refits(estimator, X, labels):
+    """Which labels of each half of the samples a fit to the other half finds again.
+
+    Returns
+    -------
+    agree : ndarray of bool of shape (N_SPLITS, n_samples)
+    """
+    agree = np.empty((N_SPLITS, X.shape[0]), dtype=bool)
     with warnings.catch_warnings():  # a cluster that a half lacks counts as disagreement
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for half, other in (halves, halves[::-1]):
-            refit = clone(estimator).fit(rows_beside(X, np.sort(other)))
-            found[half] = align_labels(labels, in_memory(refit.predict(X)))[half]
-    return found
+        for split in range(N_SPLITS):
+            order = np.random.RandomState(split).permutation(X.shape[0])
+            halves = np.array_split(order, 2)
+            for half, other in (halves, halves[::-1]):
+                refit = clone(estimator).fit(rows_beside(X, np.sort(other)))
+                found = align_labels(labels, in_memory(refit.predict(X)))
+                agree[split, half] = (found == labels)[half]
+    return agree
 
 
 def mean_probability(self: Any, X: Samples, y: Any = None) -> float:

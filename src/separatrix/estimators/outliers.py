@@ -3,12 +3,15 @@
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from separatrix._sklearn import is_dask, is_lazy, namespace_of
+from separatrix.data.distinct import row_hashes
 from separatrix.data.rows import beside, map_rows, rows_at, rows_beside
+from separatrix.estimators.teaching import known_labels_teach
 from separatrix.models.scores import in_memory
 from separatrix.result import Labelling
 
@@ -91,6 +94,11 @@ class OutlierSearch:
         movable = ~linked_samples(links, X.shape[0])
         return cls(rows_at(X), weight, movable, estimator.outliers)
 
+    @cached_property
+    def hashes(self):
+        """Hashes of the samples, which all rounds share."""
+        return row_hashes(self.rows)
+
     def first(self, n_clusters):
         """Outliers if all samples form one cluster."""
         return self.beside(np.zeros(len(self.weight), dtype=np.int32), n_clusters, sure=1.0)
@@ -100,7 +108,14 @@ class OutlierSearch:
         from separatrix.models.outliers import OutlierRule  # which loads numba
 
         rule, scores = OutlierRule.of(
-            self.rows, self.weight, labels, n_clusters, self.outliers, self.movable, **options
+            self.rows,
+            self.weight,
+            labels,
+            n_clusters,
+            self.outliers,
+            self.movable,
+            hashes=self.hashes,
+            **options,
         )
         return Found(rule, scores, (scores > rule.limit) & self.movable)
 
@@ -111,7 +126,8 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     At first all samples count as one cluster. The clusters of the samples that are left in
     determine how wide gaps between samples usually are, and so which samples are left in next. A
     method that takes a start begins with the clusters of all samples, unless outliers have
-    distorted these.
+    distorted these. Whether known labels influence other samples is decided
+    once, by the samples that are left in at first.
 
     Returns
     -------
@@ -119,15 +135,21 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
         What the solver found for the samples that are left in.
     """
 
+    def some(kept):
+        return (
+            rows_beside(X, kept),
+            None if sample_weight is None else rows_beside(sample_weight, kept),
+            None if links is None else links.restricted(kept),
+        )
+
     def fitted(kept, start=None):
         task = progress.subtask("round", estimator._n_tasks())
         with _started(estimator, start, kept, search.weight), _noted() as warned:
             model = estimator._fit_samples(
-                rows_beside(X, kept),
-                None if sample_weight is None else rows_beside(sample_weight, kept),
-                None if links is None else links.restricted(kept),
+                *some(kept),
                 None if earlier is None else earlier[kept],
                 task,
+                learns=learns,
             )
         return Fit(model, warned, dict(vars(estimator)), task.close(model))
 
@@ -135,6 +157,8 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     found = search.first(estimator.n_clusters)
     seen: set[bytes] = set()
     kept = np.flatnonzero(~found.out)
+    with _started(estimator, None, kept, search.weight):
+        learns = known_labels_teach(estimator, *some(kept))
     fit = fitted(kept)
     counted = search.weight > 0  # the other samples do not change the fit
     if takes_start(estimator) and not fit.stopped and len(kept) < X.shape[0]:

@@ -5,12 +5,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from separatrix._sklearn import is_dask, one_thread, to_numpy
 from separatrix.data.distinct import row_hashes
 from separatrix.data.frames import Frame
 from separatrix.data.rows import rows_beside
-from separatrix.models.scores import cluster_columns, dense, leads
+from separatrix.models.scores import cluster_columns, dense, leads, log_odds
 from separatrix.result import decoded
 
 __all__ = ["Calibration"]
@@ -19,6 +21,8 @@ __all__ = ["Calibration"]
 MAX_SAMPLES, MAX_NUMBERS = 4_000, 2**24
 # Scores farther behind than this, in median leads, count as lost.
 FARTHEST = 1e6
+# Range of the offset and the slope that make probabilities those of other fits.
+AGREEMENT = ((-20.0, 20.0), (0.0, 10.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +63,6 @@ class Calibration:
         drawn = present[_drawn(len(present), most)]
         return cls(model, rows_beside(X, drawn), weight[drawn])
 
-    @classmethod
-    def at(cls, temperature):
-        """The calibration of a known temperature."""
-        made = cls(None, None, np.empty(0))
-        vars(made)["temperature"] = temperature
-        return made
-
     @cached_property
     def temperature(self):
         """What scores are divided by before their softmax."""
@@ -99,14 +96,17 @@ class Calibration:
 
     def _columns_as_new(self, X):
         """Scores of training samples as if they were new to the model."""
-        forgetting = getattr(self.model, "forgetting", None)
-        model = self.model if forgetting is None else forgetting(X)
-        scores = to_numpy(model.scores(X)).astype(np.float64)
-        return cluster_columns(scores, model.n_clusters)
+        scores = to_numpy(forgetting(self.model, X).scores(X)).astype(np.float64)
+        return cluster_columns(scores, self.model.n_clusters)
 
     def __getstate__(self):
         """The temperature alone: a saved model holds no samples for it."""
         return {"temperature": self.temperature}
+
+
+def forgetting(model, X):
+    """A model to which samples are new, if it holds the samples of its fit."""
+    return model.forgetting(X) if hasattr(model, "forgetting") else model
 
 
 def likeliest_temperature(columns, labels, weight=None):
@@ -117,6 +117,35 @@ def likeliest_temperature(columns, labels, weight=None):
     behind = (columns - columns.max(axis=1, keepdims=True)) / unit
     factor = likeliest_factor(np.maximum(behind, -FARTHEST), labels, weight)
     return max(unit / factor, float(np.finfo(np.float64).tiny))
+
+
+def likeliest_agreement(probabilities, agree):
+    r"""Offset and slope of the log-odds at which what other fits agree on is likeliest.
+
+    .. math:: \max_{a, b \ge 0} \sum_{i, r} z_{ri} (a + b x_i) - \log(1 + \exp(a + b x_i)), \qquad
+              x_i = \log \frac{p_i}{1 - p_i}
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_clusters)
+        What a fit says of samples as if they were new to it; :math:`p_i` is the largest.
+    agree : ndarray of bool of shape (n_rounds, n_samples)
+        Whether other fits give them the same cluster: :math:`z_{ri}`.
+
+    Returns
+    -------
+    offset, slope : float
+    """
+    x, shares = log_odds(probabilities), agree.mean(axis=0)
+
+    def loss(parameters):
+        offset, slope = parameters
+        logits = offset + slope * x
+        wrong = (expit(logits) - shares) / len(x)
+        return np.mean(np.logaddexp(0, logits) - shares * logits), [wrong.sum(), wrong @ x]
+
+    found = minimize(loss, [0.0, 1.0], jac=True, method="L-BFGS-B", bounds=AGREEMENT)
+    return float(found.x[0]), float(found.x[1])
 
 
 def _drawn(n_samples, most):

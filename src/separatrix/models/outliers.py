@@ -68,7 +68,7 @@ class OutlierRule:
     limit: float
 
     @classmethod
-    def of(cls, X, weight, labels, n_clusters, outliers, movable=None, sure=SURE):
+    def of(cls, X, weight, labels, n_clusters, outliers, movable=None, sure=SURE, hashes=None):
         """The rule by samples and the labels found so far.
 
         Parameters
@@ -89,6 +89,8 @@ class OutlierRule:
         sure : float, default=0.5
             For "auto", share of the samples whose scores are those of clusters for sure. One
             where these are not known yet, since a sparse cluster looks like noise there.
+        hashes : ndarray of shape (n_samples,), default=None
+            Hashes of the samples, if these are known already.
 
         Returns
         -------
@@ -98,14 +100,13 @@ class OutlierRule:
         """
         # in the order of hashes, so that neither their order nor repetition matters
         members = np.flatnonzero((labels >= 0) & (weight > 0))
-        hashes, first, place = np.unique(
-            row_hashes(X[members]), return_index=True, return_inverse=True
-        )
+        hashes = row_hashes(X) if hashes is None else hashes
+        distinct, first, place = np.unique(hashes[members], return_index=True, return_inverse=True)
         weights = np.bincount(place, weight[members])[:MOST_COMPARED]
         chosen, exponent = members[first[:MOST_COMPARED]], exponent_of(X)
         rows = in_units(X[chosen].astype(np.float64), exponent)
         weights = weights / weights.mean()
-        n_neighbors = len(hashes) // (SHARE_OF_CLUSTER * n_clusters)
+        n_neighbors = len(distinct) // (SHARE_OF_CLUSTER * n_clusters)
         n_neighbors = max(1, min(MOST_NEIGHBORS, n_neighbors))
         n_labels = int(labels.max()) + 1
         scales = np.ones(n_labels)
@@ -121,7 +122,7 @@ class OutlierRule:
             dimension = intrinsic_dimension(distances[members], weight[members])
             dimension = min(dimension, X.shape[1])
             present = weight > 0
-            known = (dimension, n_neighbors, len(np.unique(row_hashes(X[present]))))
+            known = (dimension, n_neighbors, len(np.unique(hashes[present])))
             limit = limit_of_tail(scores[present], weight[present], *known, sure=sure)
         else:
             limit = limit_of_share(scores[movable], weight[movable], outliers * weight.sum())

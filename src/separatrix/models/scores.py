@@ -1,5 +1,6 @@
 """Scores of samples as one column per cluster, and the margins that follow from them."""
 
+import math
 import warnings
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from separatrix.data.gate import check_numbers
 from separatrix.result import decoded
 
 __all__ = [
+    "agreed_shares",
     "checked_labels",
     "cluster_columns",
     "cluster_numbers",
@@ -19,12 +21,16 @@ __all__ = [
     "ignoring_names",
     "in_memory",
     "leads",
+    "log_odds",
     "margins_of",
     "predicted",
     "probabilities_of",
     "score_columns",
     "score_features",
 ]
+
+# Odds of all other clusters together below which a sample is as good as certain.
+LEAST_ODDS = 1e-9
 
 
 def in_memory(array):
@@ -109,6 +115,51 @@ def probabilities_of(scores, n_clusters, temperature=1.0):
     below = 1 - 8 * float(xp.finfo(odds.dtype).eps)
     odds = xp.where(won, xp.ones_like(odds), xp.where(odds < below, odds, below))
     return odds / xp.sum(odds, axis=1, keepdims=True)
+
+
+def agreed_shares(probabilities, offset, slope):
+    r"""Probabilities that other fits agree with, of those that one fit gives.
+
+    The log-odds of the most probable cluster become :math:`a + b \log \frac{p}{1 - p}`; the others
+    keep their ratios, and none gets more than the most probable.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_samples, n_clusters)
+        Probabilities, in which the first of the largest is the cluster of a sample.
+    offset, slope : float
+        The numbers a and b.
+
+    Returns
+    -------
+    probabilities : array of shape (n_samples, n_clusters)
+    """
+    xp, _ = namespace_of(probabilities)
+    n_clusters = probabilities.shape[1]
+    if n_clusters == 1:
+        return probabilities
+    won, odds, others = _odds(probabilities)
+    share = xp.where(others > 0, odds / xp.where(others > 0, others, 1.0), 1 / (n_clusters - 1))
+    odds = share * math.exp(-offset) * xp.where(others > LEAST_ODDS, others, LEAST_ODDS) ** slope
+    below = 1 - 8 * float(xp.finfo(odds.dtype).eps)
+    odds = xp.where(won, xp.ones_like(odds), xp.where(odds < below, odds, below))
+    return odds / xp.sum(odds, axis=1, keepdims=True)
+
+
+def log_odds(probabilities):
+    """Log-odds of the most probable clusters, the same for all that are next to certain."""
+    _, _, others = _odds(probabilities)
+    return -np.log(np.maximum(others[:, 0], LEAST_ODDS))
+
+
+def _odds(probabilities):
+    """Which clusters are the most probable, how probable the others are beside them, and all."""
+    xp, device = namespace_of(probabilities)
+    clusters = xp.arange(probabilities.shape[1], device=device)
+    won = xp.argmax(probabilities, axis=1)[:, None] == clusters[None, :]
+    odds = probabilities / xp.max(probabilities, axis=1, keepdims=True)
+    odds = xp.where(won, xp.zeros_like(odds), odds)
+    return won, odds, xp.sum(odds, axis=1, keepdims=True)
 
 
 def cluster_scores(estimator, X):
