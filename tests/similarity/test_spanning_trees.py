@@ -321,3 +321,12 @@ def test_a_pair_is_parted_by_the_longest_link_between(rule):
     assert len(np.unique(labels)) == 3
     for group in (slice(0, 3), slice(3, 6), slice(6, 9)):
         assert len(np.unique(labels[group])) == 1
+
+
+def test_a_sample_that_links_part_from_all_others_joins_no_cluster():
+    # it stays the smallest cluster, and has no link that could be taken
+    X = np.array([0.0, 1, 2.1, 3.3, 4.6, 6.0, 20])[:, None]
+    tree = plain_tree(X)
+    parting = parting_links(tree, np.array([[5, 6]]), np.full(7, -1))
+    labels = joined_labels(tree, 2, unevenness=0.0, parting=parting)
+    np.testing.assert_array_equal(labels == labels[6], np.arange(7) == 6)

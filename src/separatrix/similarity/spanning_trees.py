@@ -530,9 +530,14 @@ def _join(
             smallest, at = larger[0], following[n_links]
         link = following[n_links]
         if gini > unevenness:
-            while size[part[first[at]]] != smallest and size[part[second[at]]] != smallest:
+            while (
+                at != n_links
+                and size[part[first[at]]] != smallest
+                and size[part[second[at]]] != smallest
+            ):
                 at = following[at]
-            link = at
+            if at != n_links:  # links that must not be taken may leave the smallest none
+                link = at
         if link == at:
             at = following[at]
         following[previous[link]] = following[link]
