@@ -328,5 +328,6 @@ def test_a_sample_that_links_part_from_all_others_joins_no_cluster():
     X = np.array([0.0, 1, 2.1, 3.3, 4.6, 6.0, 20])[:, None]
     tree = plain_tree(X)
     parting = parting_links(tree, np.array([[5, 6]]), np.full(7, -1))
-    labels = joined_labels(tree, 2, unevenness=0.0, parting=parting)
+    sizes = np.array([2, 2, 2, 2, 2, 2, 1])
+    labels = joined_labels(tree, 2, unevenness=0.0, sizes=sizes, parting=parting)
     np.testing.assert_array_equal(labels == labels[6], np.arange(7) == 6)
