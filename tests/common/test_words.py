@@ -14,6 +14,9 @@ from sklearn.datasets import load_iris
 from sklearn.utils._testing import assert_docstring_consistency
 
 import separatrix
+from support import few_rounds
+
+pytestmark = pytest.mark.usefixtures("few_tables")
 
 ESTIMATORS = [
     getattr(separatrix, name)
@@ -122,7 +125,7 @@ def test_fitted_attributes_are_those_of_the_docstring(estimator):
     found = set()
     several = {"n_clusters": 3, "outliers": 0.1}
     for params in ({}, {"kernel": "rbf"}, {"kernel": "linear"}, several):
-        model = estimator()
+        model = estimator(**few_rounds(estimator))
         if set(params) <= set(model.get_params()):
             found |= {
                 name for name in vars(model.set_params(**params).fit(X, y)) if name[-1] == "_"
@@ -137,7 +140,7 @@ def test_resolved_values_are_attributes(estimator):
     X, y = flowers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = estimator().fit(X, y)
+        model = estimator(**few_rounds(estimator)).fit(X, y)
     for name in ("gamma", "reg", "C", "n_neighbors"):
         value = getattr(model, name, 1.0)
         if isinstance(value, str | tuple) or (name == "gamma" and hasattr(model, "gamma")):
@@ -147,15 +150,17 @@ def test_resolved_values_are_attributes(estimator):
 
 @cache
 def of_three_clusters(estimator):
-    return estimator(3).fit(flowers()[0])
+    return estimator(3, **few_rounds(estimator)).fit(flowers()[0])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", [e for e in ESTIMATORS if is_clusterer(e())])
 def test_no_seed_is_the_seed_zero(estimator):
-    seeded = estimator(3, random_state=0).fit(flowers()[0])
+    seeded = estimator(3, random_state=0, **few_rounds(estimator)).fit(flowers()[0])
     np.testing.assert_array_equal(seeded.labels_, of_three_clusters(estimator).labels_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", [e for e in ESTIMATORS if is_clusterer(e())])
 def test_the_history_counts_the_iterations(estimator):
     model = of_three_clusters(estimator)
