@@ -21,7 +21,7 @@ test: .venv/dev.stamp
 test-fast: .venv/dev.stamp
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --fast
 
-# Bounds of sizes in 500 random cases per estimator, where the tests have ten.
+# Bounds of sizes and links in 500 random cases per estimator, where the tests have a few.
 properties: .venv/dev.stamp
 	SEPARATRIX_CASES=500 $(BIN)/python -m pytest --numprocesses auto tests/contracts/test_sizes.py tests/common/test_linked_estimators.py -k "any_bounds or random_links"
 
