@@ -174,5 +174,5 @@ def potentials_of(
 
 
 # Scores that are transported before it is worth the time to compile what does it.
-INTERPRETED = 50_000
+INTERPRETED = 150_000
 transported = Gradual(_transported, INTERPRETED)
