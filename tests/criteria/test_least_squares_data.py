@@ -1,6 +1,7 @@
 """Regularised least-squares clustering of odd, large, sparse, lazy and moved data."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from least_squares_support import (
@@ -22,6 +24,9 @@ from least_squares_support import (
     refitted_without_each,
 )
 from separatrix import RegularizedLeastSquaresClustering
+from separatrix.criteria import least_squares
+from separatrix.criteria.least_squares import LeastSquaresProblem
+from separatrix.solvers.flips import hat_matrix
 from support import fit_quietly, groups, same_partition
 
 # Odd data
@@ -379,3 +384,38 @@ def test_every_solver_finds_groups_far_apart(solver):
         X, truth = corners(n=100, n_groups=n_clusters)
         model = RegularizedLeastSquaresClustering(n_clusters, solver=solver, n_init=20).fit(X)
         assert same_partition(model.labels_, truth)
+
+
+def clouds_in_many_dimensions(n_samples=500, n_features=50, n_clusters=10):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, n_clusters, n_samples)
+    centers = 0.3 * rng.standard_normal((n_clusters, n_features))
+    return centers[y] + rng.standard_normal((n_samples, n_features)), y
+
+
+def test_no_cluster_wins_all_samples_for_its_size_alone(monkeypatch):
+    """The objective prefers uneven sizes where clusters overlap in many dimensions."""
+    X, y = clouds_in_many_dimensions()
+    model = RegularizedLeastSquaresClustering(10, n_init=2, random_state=0)
+    mended = clone(model).fit(X)
+    monkeypatch.setattr(least_squares, "MOST_AT_FLOOR", 10)
+    collapsed = clone(model).fit(X)
+    assert np.bincount(collapsed.labels_).max() > 3 * 50
+    assert np.bincount(mended.labels_).max() < 2 * 50
+    found = adjusted_rand_score(y, mended.labels_)
+    assert found > 2 * adjusted_rand_score(y, collapsed.labels_)
+    assert mended.objective_ == mended.history_[-1] > collapsed.objective_
+
+
+def test_the_hat_matrix_without_sizes_knows_weights_as_repetition():
+    rng = np.random.default_rng(0)
+    Z, weight = rng.standard_normal((6, 3)), np.array([1.0, 2, 1, 3, 1, 1])
+    copies = np.repeat(np.arange(6), weight.astype(int))
+    once = SimpleNamespace(R=hat_matrix(Z @ Z.T, 1.0, weight), loss_weight=weight)
+    K = Z[copies] @ Z[copies].T
+    each = SimpleNamespace(R=hat_matrix(K, 1.0), loss_weight=None)
+    of_nodes = LeastSquaresProblem.R_without_sizes.func(once)
+    of_samples = LeastSquaresProblem.R_without_sizes.func(each)
+    members = (copies[:, None] == np.arange(6)).astype(float)
+    np.testing.assert_allclose(of_nodes, members.T @ of_samples @ members, atol=1e-12)
+    assert of_samples.sum() == pytest.approx(0, abs=1e-10)

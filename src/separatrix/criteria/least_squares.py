@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -27,6 +27,7 @@ from separatrix.models.starts import kmeans_start
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.flips import (
+    Flips,
     descend_by_flips,
     hat_matrix,
     random_labels,
@@ -47,6 +48,9 @@ AUTO_SAMPLES = 1_000
 AUTO_STARTS = 5
 # Share of a sample's fitted label that may come from that label alone.
 MOST_OWN = 0.9
+# Of clusters of free size so many may end at their least size: more of them have lost samples to
+# a cluster that won for its size alone.
+MOST_AT_FLOOR = 2
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -166,10 +170,13 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     Notes
     -----
     The objective does not compare clusters of different sizes well: without any bound one cluster
-    could win all samples. "auto" ranks pairs of width and `reg` by stability, the mean agreement
-    of the results of five starts, times the gap, the mean lead of a sample's own cluster over the
-    next in `leave_one_out_scores_`, on at most 1,000 samples. With "auto", the start with the
-    largest mean lead is kept, where leads above one count as one.
+    could win all samples. If more than two clusters end at their smallest size with
+    `shares="free"`, samples are moved by the part of the objective that does not depend on sizes.
+
+    "auto" ranks pairs of width and `reg` by stability, the mean agreement of the results of five
+    starts, times the gap, the mean lead of a sample's own cluster over the next in
+    `leave_one_out_scores_`, on at most 1,000 samples. With "auto", the start with the largest mean
+    lead is kept, where leads above one count as one.
 
     The defaults depart from the paper, which chooses lambda and sigma by the true classes and ends
     with Algorithm 3. Here samples move on after it until no move lowers the objective, and the
@@ -292,8 +299,14 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         reg = self.reg
         if self._is_automatic:
             reg, kernel = self._chosen(rows, weight, kernel, sizes, progress, rng)
+        is_free = isinstance(self.shares, str) and self.shares == "free" and not self._has_bounds
         problem = LeastSquaresProblem(
-            **fields, kernel=kernel, R=np.empty((0, 0)), reg=float(reg), sizes=sizes
+            **fields,
+            kernel=kernel,
+            R=np.empty((0, 0)),
+            reg=float(reg),
+            sizes=sizes,
+            is_free=is_free,
         )
         weight = problem.loss_weight
         R = hat_matrix(kernel.matrix(rows, weight, remedy=REMEDY), float(reg), weight)
@@ -407,11 +420,14 @@ class LeastSquaresProblem(SearchProblem):
         Weight of norms.
     sizes : Sizes
         Sizes of the clusters of all samples.
+    is_free : bool
+        Whether no one asked for any sizes.
     """
 
     R: np.ndarray
     reg: float
     sizes: Sizes
+    is_free: bool = False
 
     def kmeans_labels(self, n_clusters, rng):
         """Labels of the searched samples by k-means that keep the links."""
@@ -419,6 +435,17 @@ class LeastSquaresProblem(SearchProblem):
         labels = rule.labels(self.rows)
         links = self.searched_links
         return labels if links is None else links.nearest(labels)
+
+    @cached_property
+    def R_without_sizes(self):
+        """The hat matrix less what it holds of the sizes of clusters alone.
+
+        Sums over pairs in the same cluster lose their mean times the squared size of the cluster.
+        """
+        weight = self.loss_weight
+        if weight is None:
+            return self.R - self.R.mean()
+        return self.R - self.R.sum() / weight.sum() ** 2 * np.outer(weight, weight)
 
     def multipliers(self, targets):
         """(K + reg I)^-1 targets, from the hat matrix I - reg (K + reg I)^-1."""
@@ -435,6 +462,12 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
 
     is (9) of the paper. Each start is improved by `descend_by_flips`; only the best is extended to
     all samples, where not all were searched, and cut so that sizes are kept.
+
+    The constant function is fitted nearly without error, so that the sum prefers clusters of
+    uneven sizes, and all the more the worse the classifiers tell samples apart: of many clusters
+    that overlap in many dimensions one would take all samples but the least that the others keep.
+    Where a start ends like that, though sizes are free, it and all later ones move samples by the
+    hat matrix without its mean.
 
     Parameters
     ----------
@@ -462,7 +495,8 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     weight, counted, links = problem.loss_weight, problem.row_weight, problem.searched_links
     sizes = problem.sizes.scaled(len(problem.R) if counted is None else counted.sum())
     n_clusters = len(sizes.targets)
-    found = []
+    found: list[Flips] = []
+    R = problem.R
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
     starts_at_means = n_clusters > FEW_CLUSTERS and not problem.kernel.is_precomputed
@@ -476,10 +510,13 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
             labels = problem.kmeans_labels(n_clusters, rng)
         else:
             labels = random_labels(sizes, rng, links, counted)
-        weights = {"weight": weight, "counted": counted}
-        found.append(
-            descend_by_flips(problem.R, labels, sizes, solver=solver, links=links, **weights)
-        )
+        choices = {"solver": solver, "links": links, "weight": weight, "counted": counted}
+        run = descend_by_flips(R, labels, sizes, **choices)
+        may_collapse = problem.is_free and R is problem.R
+        if may_collapse and _n_at_floor(run, sizes, counted) > MOST_AT_FLOOR:
+            R = problem.R_without_sizes
+            run = descend_by_flips(R, labels, sizes, **choices)
+        found.append(run if R is problem.R else run.measured_by(problem.R))
         iterations.record(min(run.objective for run in found))
     best = min(found, key=lambda run: run.objective)
     if by_advantage:
@@ -511,3 +548,9 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         details=(best, np.array([run.objective for run in found])),
         keeps_labels=problem.keeps_labels,
     )
+
+
+def _n_at_floor(run, sizes, counted):
+    """Number of clusters that have no more samples than they must have."""
+    counts = np.bincount(run.labels, counted, len(sizes.targets))
+    return np.count_nonzero(counts <= sizes.least * (1 + 1e-9))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from separatrix._numba import njit
+from separatrix._numba import Gradual, njit
 
 
 @njit
@@ -108,7 +108,7 @@ def filled(gain, net, order, low, high):  # IN, IN, IN
 
 
 @njit
-def move_into_bounds(mean, mass, least, most, free, labels):  # IN, IN, IN, IN, IN, INOUT
+def _move_into_bounds(mean, mass, least, most, free, labels):  # IN, IN, IN, IN, IN, INOUT
     """Move free components, those that lose least first, if sizes come nearer to their bounds."""
     n_clusters, moved = mean.shape[1], True
     sizes = np.zeros(n_clusters)
@@ -130,3 +130,8 @@ def move_into_bounds(mean, mass, least, most, free, labels):  # IN, IN, IN, IN, 
                 sizes[target] += mass[i]
                 labels[i], moved = target, True
     return not ((sizes < least) | (sizes > most)).any()
+
+
+# Scores whose components are moved before it is worth the time to compile what does it.
+INTERPRETED = 500_000
+move_into_bounds = Gradual(_move_into_bounds, INTERPRETED)

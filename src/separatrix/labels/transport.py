@@ -174,5 +174,5 @@ def potentials_of(
 
 
 # Up to this many scores, compilation takes longer than the transport itself.
-INTERPRETED = 50_000
+INTERPRETED = 150_000
 transported = Gradual(_transported, INTERPRETED)

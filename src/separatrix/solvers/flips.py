@@ -1,6 +1,6 @@
 """Labels improved by moving one sample at a time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -157,6 +157,12 @@ class Flips:
         targets = targets_of(self.labels, len(self.sums))
         fitted = (2 * self.sums - self.sums.sum(axis=0)) / weight
         return targets - (targets - fitted.T) / (1 - np.diag(R) / weight)[:, None]
+
+    def measured_by(self, R):
+        """The same labels with the sums and the objective of another hat matrix."""
+        sums = sums_of(R, self.labels, len(self.sums))
+        of_all = float(len(R) if self.weight is None else self.weight.sum())
+        return replace(self, sums=sums, objective=criterion(sums, self.labels, of_all))
 
     def advantage(self, R, most=np.inf):
         """Mean lead of the own cluster over the next when samples are left out, each up to `most`.
