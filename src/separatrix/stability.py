@@ -427,9 +427,9 @@ def finite_sample_stability(
     >>> print(found)  # doctest: +ELLIPSIS
     No sample is isolated.
     Eigenvalues: not all distinct; the smallest gap is ... of the largest.
-    Symmetric: swapping 0-2 leaves the matrix as it is.
+    Symmetric: swapping 0-2 leaves the matrix unchanged.
     SI-symmetric: two partitions y have the same y'Qy, and differ in ...
-    The partition is not unique: the swap makes of it a different one with the same objective.
+    The partition is not unique: the swap turns it into a different one with the same objective.
     >>> found.twin
     array([-1, -1,  1,  1])
     """

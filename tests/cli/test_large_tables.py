@@ -115,9 +115,22 @@ def test_folders_without_tables_are_refused(tmp_path, refused):
 
 
 def test_methods_that_need_memory_are_refused(folder, refused):
-    line = refused("cluster", folder, "-k", 2, "-m", "volume")
-    assert "MaximumVolumeClustering: it needs all rows in memory" in line
+    line = refused("cluster", folder, "-k", 2, "-m", "hard-volume")
+    assert "HardMaximumVolumeClustering: it needs all rows in memory" in line
     assert "-m separation" in line
+
+
+@pytest.mark.parametrize("method", ["auto", "volume", "tree-cut"])
+def test_methods_that_sample_write_reports_and_models_of_a_folder(method, folder, tmp_path):
+    labels, again = tmp_path / "labels.parquet", tmp_path / "again.parquet"
+    model, report = tmp_path / "model.skops", tmp_path / "report.html"
+    outputs = ["--out", labels, "--model", model, "--report", report]
+    run("cluster", folder, "-k", 2, "-m", method, *outputs)
+    found = pyarrow.parquet.read_table(labels)["cluster"].to_numpy()
+    assert len(found) == N_ROWS
+    assert report.stat().st_size > 10_000
+    run("predict", folder, model, "--out", again)
+    assert_array_equal(pyarrow.parquet.read_table(again)["cluster"], found)
 
 
 class Interruptions:

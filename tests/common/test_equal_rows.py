@@ -166,7 +166,7 @@ def test_multigrid_knows_nodes_of_several_samples(matrix):
     X = distinct[np.r_[np.arange(700), rng.integers(700, size=700)]]
     graph = distinct_graph(X, affinity="local", graph="union", n_neighbors=8)
     form = form_of(graph.W, matrix, graph.own, graph.counts)
-    dense, coarse = DenseResponder(form, 0.0), GraphResponder.of(form, 0.0)
+    dense, coarse = DenseResponder(form, 0.0), GraphResponder(form, 0.0)
     signs = signs_of(dense.low.vectors[:, :1])
     reg = 2 * form.n_samples**0.5 / dense.scale
     best = dense.objective(dense.respond(signs, reg).h, reg)[0]

@@ -32,16 +32,16 @@ SCALE_FREE = {
     "ApproximateVolumeRegularization",
     "AutoClustering",
     "HardMaximumVolumeClustering",
+    "MaximumVolumeClustering",
+    "TreeCutClustering",
 }
 # Those that take no dask arrays.
 IN_MEMORY = {
     "ApproximateVolumeRegularization",
     "GeneralizedMarginClustering",
     "HardMaximumVolumeClustering",
-    "MaximumVolumeClustering",
     "OptimalMarginDistributionMachine",
     "SemidefiniteMarginClustering",
-    "TreeCutClustering",
 }
 # Those that compute in double precision, whatever the samples have.
 DOUBLE = {"OptimalMarginDistributionMachine", "SquaredLossMutualInformationClustering"}

@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils._testing import assert_docstring_consistency
 
 import separatrix
+from separatrix.tables import RowBlocks
 from support import few_rounds
 
 pytestmark = pytest.mark.usefixtures("few_tables")
@@ -130,6 +131,9 @@ def test_fitted_attributes_are_those_of_the_docstring(estimator):
             found |= {
                 name for name in vars(model.set_params(**params).fit(X, y)) if name[-1] == "_"
             }
+    if "representatives_" in documented:
+        found |= set(vars(estimator().fit(RowBlocks(lambda: iter([X]), X.shape))))
+        found = {name for name in found if name[-1] == "_"}
     assert found - documented == set()
     assert documented - found <= {"feature_names_in_"}
 

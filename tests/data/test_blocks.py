@@ -7,14 +7,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from separatrix import (
     CuttingPlaneMarginClustering,
     DiscriminativeKMeans,
+    HardMaximumVolumeClustering,
     KernelKMeans,
     LabelGenerationMarginClustering,
     LDAKMeans,
     MaximinSeparationClustering,
     MaximumMarginClustering,
-    MaximumVolumeClustering,
     RegularizedLeastSquaresClustering,
-    TreeCutClustering,
+    SemidefiniteMarginClustering,
 )
 from separatrix.tables import RowBlocks
 
@@ -75,7 +75,9 @@ def test_few_rows_are_searched_whole(X):
     assert_array_equal(estimator.fit_predict(in_blocks(X)), estimator.fit_predict(X))
 
 
-@pytest.mark.parametrize("estimator", [MaximumVolumeClustering(2), TreeCutClustering(2)])
+@pytest.mark.parametrize(
+    "estimator", [HardMaximumVolumeClustering(2), SemidefiniteMarginClustering(2)]
+)
 def test_methods_that_need_memory_say_so(estimator, X):
     with pytest.raises(TypeError, match=r"X\.rows\(\)"):
         estimator.fit(in_blocks(X))

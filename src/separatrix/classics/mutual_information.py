@@ -10,7 +10,6 @@ from scipy.linalg import eigh, qr
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix._sklearn import StrOptions
 from separatrix._typing import Array, Samples
@@ -240,8 +239,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         probabilities : ndarray of shape (n_samples, n_clusters)
             Rows add up to one.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        X = self._validate_new(X, "predict_proba")
         found = answers(self._model.predict_proba, X, n_columns=self._model.n_clusters)
         return as_calibrated(self, found)
 

@@ -743,13 +743,17 @@ class GraphClustering(BaseClustering):
             minus infinity for one that was never split off; the largest decides. All zero for one
             cluster.
         """
-        X = self._validate_new(X, "decision_function")
+        return self._scores(X, "decision_function")
+
+    def _scores(self, X, method):
+        X = self._validate_new(X, method)
         return answers(self._model.scores, X, n_columns=n_score_columns(self._model))
 
     def _validate_new(self, X, method):
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        if not (is_lazy(X) or is_dask(self.labels_)):
+        # callbacks see models that have no labels yet
+        if not (is_lazy(X) or is_dask(getattr(self, "labels_", None))):
             check_same_namespace(X, self, attribute="labels_", method=method)
         return X
 

@@ -160,14 +160,21 @@ def run_candidates(
     nothing = np.zeros(len(X), dtype=np.int32)
     not_run = (nothing, 0.0, f"{FAILED}a callback stopped the fit before it was done")
     results: list[Any] = [not_run] * len(jobs)
-    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
+    is_stopped = False
+
+    def jobs_until_stopped():
+        for job in jobs:
+            if is_stopped:
+                return
+            yield job
+
+    # the few that are under way when a callback stops the fit end, and do not count
+    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs_until_stopped())
     for done, (number, *result) in enumerate(run, start=1):
+        if is_stopped:
+            continue
         results[number] = result
-        if on_candidate is not None and on_candidate(names[number], done, len(names)):
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message=".*tasks")  # that they were cancelled
-                run.close()
-            break
+        is_stopped = on_candidate is not None and on_candidate(names[number], done, len(names))
     labels, seconds, notes = zip(*results, strict=True)
     estimators = [one for one in ready if not isinstance(one, Candidate)]
     return np.array(labels), np.array(seconds), list(notes), estimators

@@ -60,7 +60,7 @@ class BlockedSearch:
         return self._nearest(rows, n_neighbors, without_own=False)
 
     def _nearest(self, rows, n_neighbors, *, without_own):
-        # asked for once: there are thousands of blocks, and the answer takes longer than a kernel
+        # asked for once, not for each of thousands of blocks
         xp, _ = namespace_of(rows)
         n_rows, step = rows.shape[0], self._step
         parts = [
