@@ -31,7 +31,8 @@ NOT_YET = "not looked into yet"
 WHAT_COUNTS = (
     "The counts are of cells of the paper's own methods that are within its spread or better; "
     "percentages are of the cells measured. Several readings of a row count as one cell, which a "
-    "column reaches if one of the readings does. 'Either' takes the better of the paper's "
+    "column reaches if one of the readings does. Some readings were added because a cell was not "
+    "reached. 'Either' takes the better of the paper's "
     "algorithm and ours in each cell. This is a choice in hindsight that nobody can make on "
     "unlabelled data."
 )
