@@ -381,7 +381,7 @@ class AutoClustering(
         agreement = agreement_with(consensus, found) if n_clusters > 1 else np.nan
         # 4) all samples
         boundary = one_thread(Extension.of)(frame, seen, consensus, n_clusters, rng)
-        probabilities = None if lazy else boundary.probabilities(X)
+        probabilities: Any = None if lazy else boundary.probabilities(X)
         labels = labels_of_rows(boundary, X) if lazy else probabilities.argmax(1).astype(np.int32)
         kept, weighed = np.arange(0 if lazy else len(X)), weight
         if search is not None and outlying is not None:
