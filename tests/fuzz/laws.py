@@ -446,9 +446,10 @@ def keeps_sizes(case, model):
         weight = weight / weight.mean()
     labels = computed(model.predict(case.X.value))
     inside = labels >= 0  # outliers are in no cluster
+    n_clusters = getattr(model, "n_clusters_", model.n_clusters)
     bounds = (getattr(model, name) for name in SIZES)
-    least, most = size_bounds(int(inside.sum()), model.n_clusters, *bounds)
-    sizes = np.bincount(labels[inside], weight[inside], minlength=model.n_clusters)
+    least, most = size_bounds(int(inside.sum()), n_clusters, *bounds)
+    sizes = np.bincount(labels[inside], weight[inside], minlength=n_clusters)
     return bool(((least <= sizes + 1e-9) & (sizes - 1e-9 <= most)).all())
 
 

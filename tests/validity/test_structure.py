@@ -233,3 +233,9 @@ def test_a_result_prints_as_a_table():
     assert list(table.index) == ["valley", "tree", "graph"]
     assert list(table.loc["valley"]) == [3.0, 1.0, 0.5]
     assert Structure(0.0, np.array([]), 1.0).to_frame().empty
+
+
+def test_samples_of_two_values_have_no_three_clusters_and_cause_no_warning():
+    X = np.repeat([0.41202404, -0.08273423], [8, 6])[:, None]
+    found = module.structure_of_samples(X, None, np.random.RandomState(0))
+    assert 0 <= found.p_value <= 1

@@ -1,5 +1,6 @@
 """Whether clusters are more than tables without clusters show by chance."""
 
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -8,6 +9,7 @@ import numpy as np
 from scipy.stats import gumbel_r
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from separatrix._output import data_frame, html_table, text_table
@@ -191,8 +193,11 @@ def cheap_clusterings(numbers, geometry, tables, rng):
 
 def _cheap_clusterings(n_clusters, geometry, rng):
     smallest = geometry.n_samples / (4 * n_clusters)
+    with warnings.catch_warnings():  # fewer distinct samples than clusters
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        means = KMeans(n_clusters, n_init=2, random_state=rng).fit_predict(geometry.X)
     return [
-        KMeans(n_clusters, n_init=2, random_state=rng).fit_predict(geometry.X),
+        means,
         joined_labels(geometry.core_tree, n_clusters, unevenness=0.3),
         cut_labels(geometry.core_tree, n_clusters, smallest=smallest),
     ]
