@@ -17,7 +17,7 @@ import separatrix
 
 from .arguments import arguments
 from .parameters import WITHIN, number_of_clusters, parameters
-from .pieces import BAD, ESTIMATORS, FINE, LINKS, PRECOMPUTED, SIZES, Piece, estimator_of
+from .pieces import BAD, EDGE, ESTIMATORS, FINE, LINKS, PRECOMPUTED, SIZES, Piece, estimator_of
 from .samples import contained, probe, seen_by, similarities, table_and_shape
 
 # A fit of all candidates takes a hundred times that of the others.
@@ -151,6 +151,10 @@ def make_case(name, seed):
     if precomputed and matrices[0] != "kernel" and "sample_weight" in given:
         # the matrix says how samples weigh, and weights beside it are refused
         given["sample_weight"] = replace(given["sample_weight"], grade=BAD)
+    is_chosen = "n_clusters" in params and params["n_clusters"].value is None
+    if is_chosen and "known_labels" in given and given["known_labels"].words == "too large":
+        # a number of clusters that is to be chosen is at least that which labels name
+        given["known_labels"] = replace(given["known_labels"], grade=EDGE)
     return Case(
         name=name,
         seed=seed,
