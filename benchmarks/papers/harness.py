@@ -111,6 +111,11 @@ def collected(runs):
     return {name: [run[name] for run in runs] for name in runs[0]}
 
 
+def extreme_of(values, key, which):
+    """The lowest or the highest of several values of a job."""
+    return min(values[key]) if which == "lowest" else max(values[key])
+
+
 def constant(_, value):
     """A value whatever a job returned: what the paper has, to stand beside it."""
     return value

@@ -24,6 +24,7 @@ from benchmarks.papers.harness import (
     Job,
     Table,
     constant,
+    extreme_of,
     published_in,
     value_cell,
 )
@@ -366,10 +367,6 @@ def starts(scale):
         better=None,
         claims=claims,
     )
-
-
-def extreme_of(values, key, which):
-    return min(values[key]) if which == "lowest" else max(values[key])
 
 
 def some_start_reaches(values, aim):

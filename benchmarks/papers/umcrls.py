@@ -24,6 +24,7 @@ from benchmarks.papers.harness import (
     Job,
     Table,
     constant,
+    extreme_of,
     published_in,
     value_cell,
 )
@@ -434,10 +435,6 @@ def draws(scale):
         better=None,
         claims=claims,
     )
-
-
-def extreme_of(values, key, which):
-    return min(values[key]) if which == "lowest" else max(values[key])
 
 
 def some_draw_reaches(*groups, method, aim):

@@ -37,6 +37,7 @@ __all__ = [
     "is_lazy",
     "is_numpy",
     "last_step",
+    "lazy_kind",
     "like",
     "namespace_of",
     "one_blas_thread",
@@ -114,10 +115,15 @@ def is_lazy(X):
     return is_dask(X) or getattr(X, "is_read_in_blocks", False) is True
 
 
+def lazy_kind(X):
+    """What samples that are not in memory are, in words, and the code that loads them."""
+    return ("a dask array", "X.compute()") if is_dask(X) else (repr(X), "X.rows()")
+
+
 def refuse_dask(estimator, X, *, instead):
     """Refuse a dask array, or blocks that are read, where all samples are needed in memory."""
     if is_lazy(X):
-        got, remedy = ("a dask array", "X.compute()") if is_dask(X) else (repr(X), "X.rows()")
+        got, remedy = lazy_kind(X)
         raise TypeError(
             f"{type(estimator).__name__} needs all samples in memory, got {got}; pass "
             f"{remedy}, or use {instead}."

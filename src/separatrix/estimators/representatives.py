@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from separatrix._sklearn import is_dask
+from separatrix._sklearn import lazy_kind
 from separatrix.data.gate import check_samples, check_weights
 from separatrix.data.rows import answers, rows_at
 
@@ -51,7 +51,7 @@ def check_needs_no_other(estimator, X, linked):
         if getattr(estimator, name, None) == "precomputed"
     ]
     if asked:
-        kind, remedy = ("a dask array", "X.compute()") if is_dask(X) else (repr(X), "X.rows()")
+        kind, remedy = lazy_kind(X)
         raise TypeError(
             f"{asked[0]} needs all samples in memory, got {kind}, of which "
             f"{type(estimator).__name__} clusters {N_REPRESENTATIVES:,} samples: pass {remedy}, "

@@ -32,7 +32,7 @@ from separatrix._sklearn import (
 from separatrix._typing import Array, ArrayLike, Samples, Weights
 from separatrix.data.frames import Frame
 from separatrix.data.gate import check_samples, check_weights, computed, naming
-from separatrix.data.rows import rows_at, rows_made
+from separatrix.data.rows import answers, rows_at
 from separatrix.estimators.base import (
     default_parameters,
     kept_on_failure,
@@ -52,7 +52,7 @@ from separatrix.estimators.refits import check_columns
 from separatrix.labels.links import linked_labels, links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
-from separatrix.models.extensions import N_LANDMARKS, Extension
+from separatrix.models.extensions import Extension
 from separatrix.result import Labelling, ObservedProgress, Status, renumbered
 from separatrix.selection.candidates import SCORES, Comparison, compared, families_of
 from separatrix.selection.consensus import (
@@ -76,8 +76,6 @@ __all__ = ["AutoClustering"]
 
 # Samples that candidates are run on.
 MAX_SAMPLES = {"fast": 3_000, "thorough": 10_000}
-# Numbers that a boundary makes of a sample: a chunk of samples holds so many of them.
-WIDTH = 2 * N_LANDMARKS
 
 
 def one_cluster(n_samples):
@@ -410,12 +408,7 @@ class AutoClustering(
             scores = boundary.scores(X[kept])
             labels[kept] = within_bounds(scores, self.min_size, self.max_size)
         if lazy:
-            confidence = rows_made(
-                ConfidenceOfRows.of(boundary, seen, shares, consensus),
-                X,
-                width=WIDTH,
-                dtype=np.float64,
-            )
+            confidence = answers(ConfidenceOfRows.of(boundary, seen, shares, consensus), X)
         else:
             confidence = confidence_of(probabilities, drawn, shares, labels)
         fitted = {
@@ -606,18 +599,13 @@ def _of_doubles(rows, *, function):
 
 def columns_of_rows(function, X, n_clusters):
     """What a function of a boundary makes of all samples, lazily for a dask array."""
-    if not is_lazy(X):
-        return function(X)
     of_rows = partial(_of_doubles, function=function)
-    return rows_made(of_rows, X, width=WIDTH, n_columns=n_clusters, dtype=np.float64)
+    return answers(of_rows, X, n_columns=n_clusters)
 
 
 def labels_of_rows(boundary, X):
     """Clusters of all samples by a boundary, lazily for a dask array."""
-    if not is_lazy(X):
-        return boundary.labels(X)
-    of_rows = partial(_of_doubles, function=boundary.labels)
-    return rows_made(of_rows, X, width=WIDTH, dtype=np.int32)
+    return answers(partial(_of_doubles, function=boundary.labels), X, dtype=np.int32)
 
 
 def confidence_of(probabilities, drawn, shares, labels):
