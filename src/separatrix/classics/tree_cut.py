@@ -121,7 +121,8 @@ class TreeCutClustering(BaseClustering):
         is not None.
     representatives_ : ndarray of shape (n_representatives,)
         Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
-        and `labels_` of all samples are those of `predict`. Only for dask arrays and `RowBlocks`.
+        the largest cluster is the largest among them, and `labels_` of all samples are those of
+        `predict`. Only for dask arrays and `RowBlocks`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -163,8 +163,8 @@ class AutoClustering(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first. That is the largest among the samples
-        that the candidates used. The same as `predict` of the training data.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data.
     structure_ : Structure
         Comparison of the samples with similar tables that have no clusters: look at it first. Its
         `p_value` is the share of such tables in which as much structure is found; `words` says
