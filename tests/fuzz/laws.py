@@ -35,6 +35,8 @@ from .invariances import GENERAL, PARTICULAR, computed
 from .pieces import BAD, FINE, SIZES, estimator_of
 
 HOME = Path(separatrix.__file__).parent
+# What docs say of bounds of sizes where `predict` does not keep them.
+FREE_PREDICTION = "keep the bounds exactly; `predict` need not"
 # Exactly these: a LinAlgError is a ValueError too, but no refusal.
 REFUSALS = (ValueError, TypeError, InvalidParameterError)
 # Names of parameters that are also words: in a message they count only where meant as names.
@@ -430,7 +432,8 @@ def predictions(model, X):
 def expected_labels(case, model):
     """What `predict` has to say of the training samples; None if nothing is promised."""
     # the paper's vote is no boundary's, nor are labels of bounded sizes where the docs say so
-    free = case.is_bounded and "`predict` is free" in " ".join(inspect.getdoc(type(model)).split())
+    docs = " ".join(inspect.getdoc(type(model)).split())
+    free = case.is_bounded and FREE_PREDICTION in docs
     free = free or (case.is_bounded and not keeps_sizes(case, model))
     free = free or case.is_linked or case.passes("readout", "vote")
     # so far from the origin, kernels of inner products differ by less than they are rounded to

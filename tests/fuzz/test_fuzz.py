@@ -1,5 +1,6 @@
 """A short run of the fuzz: the same cases each time. `make fuzz` runs many more."""
 
+import inspect
 import multiprocessing
 import re
 import time
@@ -14,8 +15,16 @@ from . import driver
 from .cases import RARE, make_case, schedule
 from .driver import Report, Worker, ticks_of
 from .invariances import GENERAL, PARTICULAR
-from .laws import Outcome, Violation, attempt, judge, judge_attempt, names_something
-from .pieces import BAD, EDGE, ESTIMATORS, FINE
+from .laws import (
+    FREE_PREDICTION,
+    Outcome,
+    Violation,
+    attempt,
+    judge,
+    judge_attempt,
+    names_something,
+)
+from .pieces import BAD, EDGE, ESTIMATORS, FINE, SIZES, estimator_of
 from .samples import seen_by
 
 N_CASES = 24
@@ -49,6 +58,17 @@ def test_cases_are_made_of_names_and_seeds():
 def test_cases_are_of_all_grades():
     for name in ESTIMATORS:
         assert {make_case(name, seed).grade for seed in range(60)} == {FINE, EDGE, BAD}
+
+
+def test_docs_that_free_predict_are_recognised():
+    """All that bound sizes but least squares, whose search keeps the bounds."""
+    free, bounded = set(), set()
+    for name in ESTIMATORS:
+        kind, defaults, *_ = estimator_of(name)
+        if set(SIZES) <= set(defaults):
+            bounded.add(name)
+            free |= {name} if FREE_PREDICTION in " ".join(inspect.getdoc(kind).split()) else set()
+    assert bounded - free == {"RegularizedLeastSquaresClustering"}
 
 
 def test_a_single_feature_is_doubtful_to_the_cosine_kernel():

@@ -35,6 +35,18 @@ def test_responses_of_exactly_zero_have_a_side():
     np.testing.assert_array_equal(order[renumbered], [1, 0, 0, 2])
 
 
+def test_responses_without_a_bound_are_numbers():
+    """Where the multiplier reaches the diagonal, a new sample's response is as large as it may be."""
+    form = form_of(parts([2, 2], between=0.1)[0], "dissimilarity", 1.0)
+    similarities = np.array([[5.0, 5.0, 0.0, 0.0], [0.0, 0.0, 5.0, 5.0]])
+    for dtype in (np.float64, np.float32):
+        h = np.array([4.0, 4.0, -4.0, -4.0], dtype)
+        model = TwoSided(form, h, reg=1.0, eta=9.0, omega=0.0)
+        responses = model.to_new(similarities.astype(dtype))
+        assert np.isfinite(responses).all()
+        np.testing.assert_array_equal(np.sign(responses), [1, -1])
+
+
 @pytest.mark.parametrize("n_clusters", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_labels_of_linked_nodes_are_the_best_of_all_that_keep_the_links(n_clusters, seed):

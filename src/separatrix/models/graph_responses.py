@@ -314,8 +314,10 @@ class TwoSided(Signed):
         pull = self.omega - self.reg * (rows @ self.h)
         below = self.reg * diagonal - self.eta
         xp, _ = namespace_of(below)
-        least = xp.full_like(below, float(xp.finfo(below.dtype).smallest_normal))
-        return (pull + signs_of(pull)) / xp.where(below > least, below, least)
+        top = pull + signs_of(pull)
+        # the response grows without bound as the row's left side vanishes, and stays a number
+        least = float(xp.finfo(top.dtype).smallest_normal) * xp.abs(top)
+        return top / xp.where(below > least, below, least)
 
 
 @dataclass(frozen=True, eq=False)
