@@ -30,7 +30,7 @@ from benchmarks.papers.harness import (
 )
 from separatrix import CuttingPlaneMarginClustering, RegularizedLeastSquaresClustering
 from separatrix.labels.sizes import Sizes
-from separatrix.solvers.flips import descend_by_flips, hat_matrix, random_labels, shaken
+from separatrix.solvers.flips import descend_by_flips, hat_matrix, random_labels
 
 PUBLISHED = published_in(__file__)
 
@@ -51,7 +51,8 @@ SEARCHES = {
     "equal": ("shaken", "steepest", "equal"),
     "free": ("shaken", "steepest", "free"),
 }
-AS_PRINTED = "UMC"  # Algorithm 3 and nothing more
+AS_PRINTED = "UMC"
+as_printed = partial(descend_by_flips, solver="printed")  # Algorithm 3 and nothing more
 PEERS = {
     "SC": lambda k, seed: SpectralClustering(
         k, affinity="nearest_neighbors", n_neighbors=10, random_state=seed
@@ -177,7 +178,7 @@ class Draw:
 
     def run(self, R, start):
         """Index of each search from one start."""
-        starts = {"random": start, "shaken": shaken(R, start, self.sizes["equal"]).labels}
+        starts = {"random": start, "shaken": as_printed(R, start, self.sizes["equal"]).labels}
         found = {AS_PRINTED: self.index(starts["shaken"])}
         for search, (begin, algorithm, bounds) in SEARCHES.items():
             labels = starts[begin].copy()
@@ -392,7 +393,9 @@ def indices_of_draws(classes, n_draws, width, reg, n_runs):
         for method in OF_DRAWS[:-1]:
             found[method].append(draw.index(PEERS[method](draw.k, 0).fit_predict(X)))
         R = draw.hat(width, reg)
-        labels = [shaken(R, start, draw.sizes["equal"]).labels for start in draw.starts(n_runs)]
+        labels = [
+            as_printed(R, start, draw.sizes["equal"]).labels for start in draw.starts(n_runs)
+        ]
         found["UMC"].append(max(map(draw.index, labels)))
     return found
 
@@ -466,7 +469,7 @@ def highest_indices(row, seed, widths, regs, n_runs, searches=SIMPLE):
 def labels_of(search, draw, R, start):
     """Labels of one of the paper's searches from random ones."""
     if search == AS_PRINTED:
-        return shaken(R, start, draw.sizes["equal"]).labels
+        return as_printed(R, start, draw.sizes["equal"]).labels
     _, algorithm, bounds = SEARCHES[search]
     return descend_by_flips(R, start.copy(), draw.sizes[bounds], solver=algorithm).labels
 
@@ -517,7 +520,7 @@ def moves(n, n_starts, width, reg):
         draw = Draw(X[rows], np.arange(n) % 20, seed)
         R = draw.hat(width, reg)
         begin = time.perf_counter()
-        counts.append(shaken(R, draw.starts(1)[0], draw.sizes["equal"]).n_moves)
+        counts.append(as_printed(R, draw.starts(1)[0], draw.sizes["equal"]).n_moves)
         spent.append(time.perf_counter() - begin)
     per_sample = np.mean(counts) / n
     return {"n": n, "moves": counts, "per sample": per_sample, "seconds": np.median(spent)}

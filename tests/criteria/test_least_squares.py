@@ -498,6 +498,20 @@ def test_the_order_of_rows_does_not_matter(solver, n_clusters, max_samples):
         np.testing.assert_array_equal(other.predict(X), other.labels_[np.argsort(order)])
 
 
+def test_the_printed_algorithm_by_name_moves_no_further():
+    """Its objective is never below that of shaking, which goes on from the same labels."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 2))
+    printed, further = (
+        RegularizedLeastSquaresClustering(3, solver=solver, n_init=4).fit(X)
+        for solver in ("printed", "shaking")
+    )
+    assert len(printed.objectives_) == len(further.objectives_) == 4
+    assert (printed.objectives_ >= further.objectives_ - 1e-9).all()
+    assert printed.objective_ > further.objective_
+    np.testing.assert_array_equal(printed.predict(X), printed.labels_)
+
+
 def test_many_clusters_start_from_means_and_move_as_by_steepest_descent():
     """No single move is left that improves, and random starts would have found less."""
     rng = np.random.default_rng(0)

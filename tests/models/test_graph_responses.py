@@ -36,7 +36,7 @@ def test_responses_of_exactly_zero_have_a_side():
 
 
 def test_responses_without_a_bound_are_numbers():
-    """Where the multiplier reaches the diagonal, a new sample's response is as large as it may be."""
+    """Where the multiplier reaches the diagonal, the response is as large as it may be."""
     form = form_of(parts([2, 2], between=0.1)[0], "dissimilarity", 1.0)
     similarities = np.array([[5.0, 5.0, 0.0, 0.0], [0.0, 0.0, 5.0, 5.0]])
     for dtype in (np.float64, np.float32):

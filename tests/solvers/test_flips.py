@@ -19,7 +19,6 @@ from separatrix.solvers.flips import (
     descend_by_flips,
     hat_matrix,
     random_labels,
-    shaken,
     sums_of,
 )
 from support import groups
@@ -216,7 +215,7 @@ def test_the_printed_algorithm_is_its_plain_loop_and_nothing_more(n_clusters):
         kept = start.copy()
         plain = Plain(A, start, n_clusters)
         plain.shake(sizes.targets, 5)
-        found = shaken(R, start, sizes, n_shakes=5)
+        found = descend_by_flips(R, start, sizes, solver="printed", n_shakes=5)
         np.testing.assert_array_equal(found.labels, plain.labels)
         np.testing.assert_array_equal(start, kept)
         assert found.n_moves == plain.n_moves

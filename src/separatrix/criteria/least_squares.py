@@ -69,10 +69,11 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     ----------
     n_clusters : int, default=2
         Number of clusters.
-    solver : {"shaking", "steepest", "stochastic"}, default="shaking"
-        Algorithm that looks for the solution. "shaking" is Algorithm 3 of the paper; "steepest" is
-        2, which moves the sample that improves most; "stochastic" is 1, which goes through the
-        samples and moves each to where it fits best.
+    solver : {"shaking", "steepest", "stochastic", "printed"}, default="shaking"
+        Algorithm that looks for the solution. "shaking" is Algorithm 3 of the paper, followed by
+        single moves until none improves; "printed" is Algorithm 3 alone; "steepest" is 2, which
+        moves the sample that improves most; "stochastic" is 1, which goes through the samples and
+        moves each to where it fits best.
     reg : float or "auto", default=1.0
         Weight of the regularisation. It weighs the norms of the classifiers, the paper's lambda.
         "auto" chooses without labels.
@@ -180,7 +181,8 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
     The defaults depart from the paper, which chooses lambda and sigma by the true classes and ends
     with Algorithm 3. Here samples move on after it until no move lowers the objective, and the
-    best of `n_init` starts is kept. `separatrix.solvers.flips.shaken` is Algorithm 3 as printed.
+    best of `n_init` starts is kept. With `solver="printed"` Algorithm 3 ends the search, as in the
+    paper, and `labels_` are what the classifiers of its labels predict.
 
     For the linear kernel samples are centred. Shaking two clusters takes one start, whatever
     `n_init`: in the first round one cluster claims all samples, so the start has no effect. More
@@ -215,7 +217,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         **N_CLUSTERS,
         **KERNEL,
         **SAMPLED_SEARCH,
-        "solver": [StrOptions({"shaking", "steepest", "stochastic"})],
+        "solver": [StrOptions({"shaking", "steepest", "stochastic", "printed"})],
         "reg": [StrOptions({"auto"}), *POSITIVE],
         "gamma": [StrOptions({"auto"}), *GAMMA],
         "shares": [StrOptions({"free", "equal"}), "array-like"],
@@ -371,9 +373,10 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
 
         One for many clusters, too, where it is k-means.
         """
-        if self.n_clusters > FEW_CLUSTERS and not Kernel.of(self).is_precomputed:
+        if starts_at_means(self.n_clusters, Kernel.of(self), self.solver):
             return 1
-        return 1 if self.n_clusters == 2 and self.solver == "shaking" else self.n_init
+        shakes = self.solver in ("shaking", "printed")
+        return 1 if self.n_clusters == 2 and shakes else self.n_init
 
     def _solve(self, problem, progress, rng):
         start = None
@@ -475,8 +478,8 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         The data.
     n_starts : int
         Number of starts.
-    solver : {"shaking", "steepest", "stochastic"}
-        Algorithm 3, 2 or 1 of the paper.
+    solver : {"shaking", "steepest", "stochastic", "printed"}
+        Algorithm 3, 2 or 1 of the paper, or 3 without the moves that follow it here.
     by_advantage : bool
         Keep the start whose samples belong most clearly to their clusters when left out, instead
         of the one of the lowest objective.
@@ -499,20 +502,20 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     R = problem.R
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
-    starts_at_means = n_clusters > FEW_CLUSTERS and not problem.kernel.is_precomputed
+    from_means = starts_at_means(n_clusters, problem.kernel, solver)
     # shaking would undo a start
-    if solver == "shaking" and (starts_at_means or start is not None):
+    if solver == "shaking" and (from_means or start is not None):
         solver = "steepest"
     for _ in iterations:
         if start is not None:
             labels = start if links is None else links.nearest(start)
-        elif starts_at_means:
+        elif from_means:
             labels = problem.kmeans_labels(n_clusters, rng)
         else:
             labels = random_labels(sizes, rng, links, counted)
         choices = {"solver": solver, "links": links, "weight": weight, "counted": counted}
         run = descend_by_flips(R, labels, sizes, **choices)
-        may_collapse = problem.is_free and R is problem.R
+        may_collapse = problem.is_free and R is problem.R and solver != "printed"
         if may_collapse and _n_at_floor(run, sizes, counted) > MOST_AT_FLOOR:
             R = problem.R_without_sizes
             run = descend_by_flips(R, labels, sizes, **choices)
@@ -548,6 +551,11 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         details=(best, np.array([run.objective for run in found])),
         keeps_labels=problem.keeps_labels,
     )
+
+
+def starts_at_means(n_clusters, kernel, solver):
+    """Whether the only start is k-means: many clusters are not found from random labels."""
+    return n_clusters > FEW_CLUSTERS and not kernel.is_precomputed and solver != "printed"
 
 
 def _n_at_floor(run, sizes, counted):

@@ -177,7 +177,9 @@ class Flips:
         return float(np.average(leads, weights=self.weight))
 
 
-def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, counted=None):
+def descend_by_flips(
+    R, labels, sizes, *, solver, links=None, weight=None, counted=None, n_shakes=N_SHAKES
+):
     r"""Improve labels by moving one sample at a time.
 
     .. math:: Q(c) = \sum_h n - p_h(c)^\top R \, p_h(c), \qquad p_h(c)_i = \pm 1
@@ -195,12 +197,13 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
         Where to start.
     sizes : Sizes
         What shaking aims at, and the bounds that later moves keep.
-    solver : {"shaking", "steepest", "stochastic"}
+    solver : {"shaking", "steepest", "stochastic", "printed"}
         Algorithm 3, 2 or 1. Algorithm 3 need not end with the sizes it aims at, since clusters
-        take turns. It is followed by the cheapest moves into the bounds, and by Algorithm 2
-        within them, so that no single move is left that would improve. Where bounds forbid moves,
-        classifiers with offsets label the samples again as long as that improves: Q is concave in
-        the indicators, so the best labels for its tangent are never worse.
+        take turns; "printed" leaves it at that. Otherwise it is followed by the cheapest moves
+        into the bounds, and by Algorithm 2 within them, so that no single move is left that would
+        improve. Where bounds forbid moves, classifiers with offsets label the samples again as
+        long as that improves: Q is concave in the indicators, so the best labels for its tangent
+        are never worse.
     links : Links, default=None
         Links that `labels` keep. What is linked moves as a whole, and known labels stay if there
         are some of each cluster, whose numbers they then are.
@@ -208,6 +211,8 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
         Weights of the squared errors, those of the hat matrix.
     counted : ndarray of shape (n_samples,), default=None
         How many samples each one counts as in the sizes of clusters.
+    n_shakes : int, default=20
+        Rounds of Algorithm 3 after the first.
 
     Returns
     -------
@@ -228,8 +233,12 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
         state = State(
             nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds
         )
-        if first and solver == "shaking":
-            n_moves += _shake(state, sizes.targets, N_SHAKES)
+        if first and solver in ("shaking", "printed"):
+            n_moves += _shake(state, sizes.targets, n_shakes)
+        if solver == "printed":
+            found = nodes.to_samples(labels)
+            sums = sums_of(R, found, n_clusters)
+            break
         if first:
             n_moves += _settle(state)
         if solver == "stochastic":
@@ -253,29 +262,6 @@ def descend_by_flips(R, labels, sizes, *, solver, links=None, weight=None, count
         n_moves += np.count_nonzero(again != found)
         labels = nodes.of_samples(again)
     return Flips(found, sums, criterion(sums, found, of_all), int(n_moves), weight)
-
-
-def shaken(R, labels, sizes, n_shakes=N_SHAKES):
-    """Algorithm 3 as printed in the paper, which need not end with its target sizes.
-
-    Parameters
-    ----------
-    R, labels, sizes
-        As in `descend_by_flips`.
-    n_shakes : int, default=20
-        Rounds.
-
-    Returns
-    -------
-    found : Flips
-    """
-    n_clusters, counted = len(sizes.targets), np.ones(len(R))
-    nodes, labels = Nodes.of(R, None, counted), labels.astype(np.int64)
-    sums, counts = sums_of(R, labels, n_clusters), sizes_of(labels, counted, n_clusters)
-    bounds = sizes.least, sizes.most
-    state = State(R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds)
-    n_moves = _shake(state, sizes.targets, n_shakes)
-    return Flips(labels, sums, criterion(sums, labels, len(R)), int(n_moves))
 
 
 def criterion(sums, labels, weight):
