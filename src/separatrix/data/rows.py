@@ -123,6 +123,11 @@ def join_rows(parts):
     return namespace_of(parts[0])[0].concat(parts) if len(parts) > 1 else parts[0]
 
 
+def in_doubles(rows):
+    """Rows as a NumPy array in double precision."""
+    return np.asarray(rows, dtype=np.float64)
+
+
 def map_rows(transform, X, *, width):
     """Array of ``transform(chunk)`` for all rows of `X`; `width` as in `map_chunks`."""
     parts = map_chunks(_apply, X, transform=transform, width=width)

@@ -2,8 +2,6 @@
 
 import warnings
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,7 +15,6 @@ from sklearn.base import (
 )
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,9 +27,8 @@ from separatrix._sklearn import (
     one_thread,
 )
 from separatrix._typing import Array, ArrayLike, Samples, Weights
-from separatrix.data.frames import Frame
 from separatrix.data.gate import check_samples, check_weights, computed, naming
-from separatrix.data.rows import answers, rows_at
+from separatrix.data.rows import in_doubles, rows_at
 from separatrix.estimators.base import (
     default_parameters,
     kept_on_failure,
@@ -53,13 +49,15 @@ from separatrix.labels.links import linked_labels, links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
 from separatrix.models.extensions import Extension
-from separatrix.result import Labelling, ObservedProgress, Status, renumbered
-from separatrix.selection.candidates import SCORES, Comparison, compared, families_of
-from separatrix.selection.consensus import (
-    consensus_labels,
-    family_weights,
-    vote_shares,
+from separatrix.result import Labelling, ObservedProgress, Status
+from separatrix.selection.assignment import (
+    Assignment,
+    LazyAssignment,
+    columns_of_rows,
+    labels_of_rows,
 )
+from separatrix.selection.candidates import Comparison, compared, families_of
+from separatrix.selection.election import Election, Seen, one_cluster
 from separatrix.selection.gaps import chance_gap, gap_between
 from separatrix.selection.number_of_clusters import (
     DOUBTFUL,
@@ -69,29 +67,12 @@ from separatrix.selection.number_of_clusters import (
 )
 from separatrix.selection.pool import Given, default_candidates
 from separatrix.selection.trust import agreement_with, trust_words
-from separatrix.similarity.geometry import Geometry
 from separatrix.validity.structure import Structure, structure_of_samples
 
 __all__ = ["AutoClustering"]
 
 # Samples that candidates are run on.
 MAX_SAMPLES = {"fast": 3_000, "thorough": 10_000}
-
-
-def one_cluster(n_samples):
-    """Comparison of nothing."""
-    none = np.zeros(1)
-    return Comparison(
-        ["one cluster"],
-        ["none"],
-        np.zeros((1, n_samples), dtype=np.int32),
-        dict.fromkeys(SCORES, none),
-        np.ones(1),
-        np.ones((1, 1)),
-        np.ones(1, dtype=bool),
-        none,
-        [""],
-    )
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -326,106 +307,56 @@ class AutoClustering(
         if is_lazy(X) and self._needs_all_samples(linked):
             X = in_doubles(rows_at(X))
         weight = check_weights(X, sample_weight)
-        asked = 2 if self.n_clusters is None else self.n_clusters
-        links = None
-        if any(one is not None for one in linked):  # as many as known labels name
-            asked = asked if self.n_clusters else max(asked, n_named(linked[2]))
-            links = links_of(X, asked, *linked)
-        most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
-        n_samples = X.shape[0]
+        asked, links = self._asked(X, linked)
         present = None if weight is None else np.flatnonzero(weight)
-        n_present = n_samples if present is None else len(present)
-        if min(n_present, most) < asked:
-            raise ValueError(
-                f"n_samples={n_present} and max_samples={most} should be >= n_clusters="
-                f"{asked}; ask for fewer clusters or pass more samples."
-            )
-        trims, n_left = self.outliers is not None, n_samples
-        if trims:
-            check_outliers(self, X, weight)
-            n_left = n_left_in(self.outliers, n_samples)
-        if self.n_clusters is not None:
-            size_bounds(n_left, asked, self.min_size, self.max_size)
-        earlier = self._earlier_labels(X)
-        lazy, rng = is_lazy(X), random_state_of(self)
+        most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
+        self._check_numbers(X, weight, present, asked, most)
+        earlier, rng = self._earlier_labels(X), random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
         # 1) the samples for the candidates
-        search = OutlierSearch.of(self, X, weight, links) if trims else None
-        outlying = None if search is None else search.first(asked)
-        if outlying is not None:
+        search = outlying = None
+        if self.outliers is not None:
+            search = OutlierSearch.of(self, X, weight, links)
+            outlying = search.first(asked)
             left = ~outlying.out if present is None else ~outlying.out & (weight > 0)
             present = np.flatnonzero(left)
-        drawn = self._drawn(X, present, most, rng)
-        seen = in_doubles(rows_at(X, drawn))
-        frame = Frame.of(seen)
-        geometry = Geometry(frame(seen))
+        seen = Seen.of(X, self._drawn(X, present, most, rng))
         # 2) whether there are clusters, which changes no later draw, and how many
-        structure = structure_of_samples(seen, self.n_jobs, deepcopy(rng))
-        curve = self._curve(geometry, structure, progress, rng)
+        structure = structure_of_samples(seen.rows, self.n_jobs, deepcopy(rng))
+        curve = self._curve(seen.geometry, structure, progress, rng)
         plausible = plausible_numbers(curve, structure.p_value)
         n_clusters = self.n_clusters or plausible[0]
         if links is not None and n_clusters != asked:
             n_clusters = max(n_clusters, asked)
             links = links_of(X, n_clusters, *linked)
-        # 3) the candidates and their consensus
+        # 3) the candidates and the clusters that they elect
         given = Given(
-            None if weight is None else weight[drawn],
-            None if links is None else links.restricted(drawn),
+            None if weight is None else weight[seen.indices],
+            None if links is None else links.restricted(seen.indices),
         )
-        found = self._candidates(geometry, n_clusters, given, progress, rng)
-        consensus, shares = elected(found, n_clusters, rng, given)
-        spacing = gap_between(consensus, geometry.tree)
-        chance = chance_gap(len(drawn), n_clusters)
-        agreement = agreement_with(consensus, found) if n_clusters > 1 else np.nan
+        found = self._candidates(seen.geometry, n_clusters, given, progress, rng)
+        election = Election.of(found, n_clusters, rng, given)
         # 4) all samples
-        boundary = one_thread(Extension.of)(frame, seen, consensus, n_clusters, rng)
-        probabilities: Any = None if lazy else boundary.probabilities(X)
-        labels = labels_of_rows(boundary, X) if lazy else probabilities.argmax(1).astype(np.int32)
-        kept, weighed = np.arange(0 if lazy else len(X)), weight
+        boundary = one_thread(Extension.of)(
+            seen.frame, seen.rows, election.labels, n_clusters, rng
+        )
+        assignment = (LazyAssignment if is_lazy(X) else Assignment).of(boundary, X)
         if search is not None and outlying is not None:
-            outlying = search.beside(np.where(outlying.out, -1, labels), n_clusters)
-            kept, weighed = np.flatnonzero(~outlying.out), search.weight * ~outlying.out
-        labelling = Labelling(labels, n_clusters, weighed)
-        order = labelling.order  # of all samples the largest is first
-        if earlier is not None:
-            told, found_here = (seen, consensus) if lazy else (X, labels)
-            order = agreeing_order(earlier(told), found_here, n_clusters)
-        if links is not None and links.teaches:  # the consensus has the numbers of known labels
-            order = links.restricted(drawn).order(Labelling(consensus, n_clusters))
+            labels = np.where(outlying.out, -1, assignment.labels)
+            outlying = search.beside(labels, n_clusters)
+            weight = search.weight * ~outlying.out
+        order = self._order(assignment, weight, earlier, seen, election, given.links)
         if not np.array_equal(order, np.arange(n_clusters)):
-            boundary, shares = boundary.renumbered(order), shares[:, order]
-            consensus = renumbered(consensus, order)
-            labels = labels_of_rows(boundary, X) if lazy else renumbered(labels, order)
-            probabilities = None if lazy else probabilities[:, order]
-        if labelling.empty.any() if lazy else len(np.unique(labels)) < n_clusters:
+            election, assignment = election.renumbered(order), assignment.renumbered(order)
+        if assignment.lacks_clusters(weight):
             warnings.warn(Status.DEGENERATE.value, ConvergenceWarning, stacklevel=4)
-        if links is not None:
-            sizes = size_bounds(len(kept), n_clusters, self.min_size, self.max_size)
-            bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
-            linked = linked_labels(probabilities[kept], links.restricted(kept), **bounds)
-            labels[kept] = linked.labels
-        elif self._has_bounds:
-            scores = boundary.scores(X[kept])
-            labels[kept] = within_bounds(scores, self.min_size, self.max_size)
-        if lazy:
-            confidence = answers(ConfidenceOfRows.of(boundary, seen, shares, consensus), X)
-        else:
-            confidence = confidence_of(probabilities, drawn, shares, labels)
+        # 5) labels, which links, bounds of sizes and outliers may change
+        labels = self._kept_within(assignment, links, outlying)
         fitted = {
-            "boundary_": boundary,
+            "boundary_": assignment.boundary,
             "labels_": labels,
-            "confidence_": confidence,
-            "n_clusters_": n_clusters,
-            "candidates_": found,
-            "best_candidate_": found.best,
-            "best_candidate_labels_": found.labels[found.best_index],
-            "structure_": structure,
-            "agreement_": agreement,
-            "spacing_": spacing,
-            "agreement_words_": trust_words(
-                agreement, found, structure, gap=spacing, chance=chance
-            ),
-            "sample_indices_": drawn,
+            "confidence_": assignment.confidence(seen, election, labels),
+            "sample_indices_": seen.indices,
             "_n_columns": X.shape[1],
         }
         if outlying is not None:
@@ -435,9 +366,62 @@ class AutoClustering(
             fitted["selection_curve_"] = curve
             fitted["plausible_n_clusters_"] = plausible
             fitted["n_clusters_words_"] = choice_words(plausible, structure)
-        set_fitted(self, fitted)
+        set_fitted(self, fitted | evidence_of(election, found, structure, seen.geometry))
         progress.close()
         return self
+
+    def _asked(self, X, linked):
+        """Least number of clusters, which is that asked for where one is, and links for it."""
+        asked = 2 if self.n_clusters is None else self.n_clusters
+        if all(one is None for one in linked):
+            return asked, None
+        if self.n_clusters is None:  # as many as known labels name
+            asked = max(asked, n_named(linked[2]))
+        return asked, links_of(X, asked, *linked)
+
+    def _check_numbers(self, X, weight, present, asked, most):
+        """Refuse numbers of clusters, outliers and sizes that the samples do not allow."""
+        n_samples = n_left = X.shape[0]
+        n_present = n_samples if present is None else len(present)
+        if min(n_present, most) < asked:
+            raise ValueError(
+                f"n_samples={n_present} and max_samples={most} should be >= n_clusters="
+                f"{asked}; ask for fewer clusters or pass more samples."
+            )
+        if self.outliers is not None:
+            check_outliers(self, X, weight)
+            n_left = n_left_in(self.outliers, n_samples)
+        if self.n_clusters is not None:
+            size_bounds(n_left, asked, self.min_size, self.max_size)
+
+    def _order(self, assignment, weight, earlier, seen, election, links):
+        """Clusters in the order of their final numbers.
+
+        The largest of all samples is first, unless known labels or an earlier fit number them.
+        """
+        n_clusters = election.n_clusters
+        if links is not None and links.teaches:  # the consensus has the numbers of known labels
+            return links.order(Labelling(election.labels, n_clusters))
+        if earlier is not None:
+            rows, labels = assignment.in_memory(seen, election)
+            return agreeing_order(earlier(rows), labels, n_clusters)
+        return Labelling(assignment.labels, n_clusters, weight).order
+
+    def _kept_within(self, assignment, links, outlying):
+        """Labels of all samples, changed where links or sizes of clusters ask for it."""
+        if links is None and not self._has_bounds:
+            return assignment.labels
+        labels, X = assignment.labels.copy(), assignment.X
+        kept = np.arange(len(X)) if outlying is None else np.flatnonzero(~outlying.out)
+        if links is None:
+            scores = assignment.boundary.scores(X[kept])
+            labels[kept] = within_bounds(scores, self.min_size, self.max_size)
+            return labels
+        sizes = size_bounds(len(kept), links.n_clusters, self.min_size, self.max_size)
+        bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
+        linked = linked_labels(assignment.probabilities[kept], links.restricted(kept), **bounds)
+        labels[kept] = linked.labels
+        return labels
 
     def __setstate__(self, state):
         """What was saved; parameters that are newer than the model have their defaults."""
@@ -572,80 +556,19 @@ def n_named(known_labels):
     return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
 
 
-@one_thread
-def elected(found, n_clusters, rng, given):
-    """Labels that candidates elect, the largest cluster first, and their vote shares."""
-    used = np.flatnonzero(found.usable)
-    if len(used) == 0:  # a poor result rather than none
-        used = np.flatnonzero(~found.failed)
-    votes = found.votes[used] if found.votes.any() else np.full(len(used), 1 / len(used))
-    labels = consensus_labels(found.labels[used[votes > 0]], votes[votes > 0], n_clusters, rng)
-    labels = given.kept(renumbered(labels, Labelling(labels, n_clusters).order))
-    shares = family_weights([found.families[i] for i in used])
-    return labels, vote_shares(labels, found.labels[used], shares, n_clusters)
-
-
-# --- all samples --------------------------------------------------------------------------------
-
-
-def in_doubles(rows):
-    """Rows in double precision, in which candidates and boundaries compute."""
-    return np.asarray(rows, dtype=np.float64)
-
-
-def _of_doubles(rows, *, function):
-    return function(in_doubles(rows))
-
-
-def columns_of_rows(function, X, n_clusters):
-    """What a function of a boundary makes of all samples, lazily for a dask array."""
-    of_rows = partial(_of_doubles, function=function)
-    return answers(of_rows, X, n_columns=n_clusters)
-
-
-def labels_of_rows(boundary, X):
-    """Clusters of all samples by a boundary, lazily for a dask array."""
-    return answers(partial(_of_doubles, function=boundary.labels), X, dtype=np.int32)
-
-
-def confidence_of(probabilities, drawn, shares, labels):
-    """Vote share of each sample's cluster.
-
-    Samples that the candidates did not use get the share of those that the boundary assigns with
-    the same confidence.
-    """
-    seen = shares[np.arange(len(drawn)), labels[drawn]]
-    if len(drawn) == len(labels):
-        return seen
-    sureness = probabilities.max(axis=1)
-    confidence = rising_shares(sureness[drawn], seen).predict(sureness)
-    confidence[drawn] = seen
-    return confidence
-
-
-def rising_shares(sureness, shares):
-    """Vote shares as a rising function of how sure a boundary is."""
-    rising = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    return rising.fit(sureness, shares)
-
-
-@dataclass(frozen=True)
-class ConfidenceOfRows:
-    """The same of samples that are not in memory together, as a function of some of them."""
-
-    boundary: Extension
-    rising: IsotonicRegression
-    shares: np.ndarray  # of the samples that the candidates saw
-
-    @classmethod
-    def of(cls, boundary, seen, shares, labels):
-        """That of a boundary, from the votes for the labels of the samples that were seen."""
-        own = shares[np.arange(len(labels)), labels]
-        sureness = boundary.probabilities(seen).max(axis=1)
-        return cls(boundary, rising_shares(sureness, own), own)
-
-    def __call__(self, rows):
-        rows = in_doubles(rows)
-        confidence = self.rising.predict(self.boundary.probabilities(rows).max(axis=1))
-        places = self.boundary.known.match(rows)
-        return np.where(places >= 0, self.shares[places], confidence)
+def evidence_of(election, found, structure, geometry):
+    """Attributes that say what the candidates found, and how far to trust it."""
+    n_clusters = election.n_clusters
+    spacing = gap_between(election.labels, geometry.tree)
+    chance = chance_gap(geometry.n_samples, n_clusters)
+    agreement = agreement_with(election.labels, found) if n_clusters > 1 else np.nan
+    return {
+        "n_clusters_": n_clusters,
+        "candidates_": found,
+        "best_candidate_": found.best,
+        "best_candidate_labels_": found.labels[found.best_index],
+        "structure_": structure,
+        "agreement_": agreement,
+        "spacing_": spacing,
+        "agreement_words_": trust_words(agreement, found, structure, gap=spacing, chance=chance),
+    }
