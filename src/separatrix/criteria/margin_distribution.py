@@ -71,7 +71,8 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
         until machine and labels agree. "vote" stays as it is, or moves to the nearest balanced
         labels, so `predict` may differ for some samples. It depends on all labellings that the
         search found, so a sample of weight two may get another label than a sample that is
-        repeated.
+        repeated. With more than two clusters, rounding can change which labellings are found, and
+        so the result of "consensus" or "vote"; "best" hardly depends on that.
     max_labellings : int, default=200
         Largest number of labellings to generate, in addition to the spectral splits, k-means
         clusterings and fixed points of alternating updates at the beginning.
