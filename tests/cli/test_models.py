@@ -301,6 +301,14 @@ def test_no_search_tree_is_stored_or_loaded(tmp_path):
         np.testing.assert_array_equal(whole.predict(X), whole[-1].labels_)  # its trees are back
 
 
+def test_labels_that_are_not_computed_yet_are_saved(tmp_path):
+    da = pytest.importorskip("dask.array")
+    lazy = pipeline("auto", 3, rows=da.from_array(X, chunks=25))
+    models.save_model(tmp_path / "model.skops", lazy, ABOUT)
+    loaded, _ = models.load_model(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded[-1].labels_, lazy[-1].labels_.compute())
+
+
 def test_estimators_that_no_model_holds_are_refused(tmp_path):
     foreign = Pipeline([("svm", SVC().fit(X, X[:, 0] > 0))])
     with pytest.raises(Refusal, match=r"untrusted types: sklearn\.svm\._classes\.SVC"):

@@ -79,6 +79,11 @@ def test_groups_of_equal_values():
     assert valley_between(np.ones(8), np.arange(8) > 3) == 0
 
 
+def test_groups_of_one_mean_that_nothing_lies_near_have_no_valley():
+    values = np.tile([-9.0, 9.0], 10_000)
+    assert valley_between(values, np.arange(len(values)) < 10_000) == 0
+
+
 @pytest.mark.parametrize("distance", [1e4, 1e9, 1e15])
 def test_groups_however_far_apart_have_the_valley_of_near_ones(distance):
     values, first = np.random.default_rng(0).normal(size=100), np.arange(100) < 40

@@ -19,6 +19,7 @@ import platform
 import sys
 import warnings
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 
 import numpy
@@ -75,14 +76,11 @@ def save_model(path, pipeline, card):
     """Save a fitted pipeline with a card, a dict that JSON takes; the method is added to it."""
     versions = {p.__name__: p.__version__ for p in (separatrix, sklearn, numpy, scipy)}
     versions["python"] = platform.python_version()
-    trees = {part: part._tree for part in _parts(pipeline) if isinstance(part, NearestNeighbors)}
-    try:
-        for search in trees:
-            search._tree = None
-        data = _renamed(_skops().dumps(pipeline), _without_home, zipfile.ZIP_DEFLATED)
-    finally:
-        for search, tree in trees.items():
-            search._tree = tree
+    pipeline = deepcopy(pipeline)  # in which lazy values are computed
+    for part in _parts(pipeline):
+        if isinstance(part, NearestNeighbors):
+            part._tree = None  # which loading grows again
+    data = _renamed(_skops().dumps(pipeline), _without_home, zipfile.ZIP_DEFLATED)
     if foreign := _foreign_types(data):
         raise Refusal(f"--model: such a model cannot be saved: it holds {', '.join(foreign)}")
     method = separatrix._short_name(pipeline[-1]) or pipeline.steps[-1][0]

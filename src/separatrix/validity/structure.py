@@ -113,7 +113,9 @@ def valley_between(values, first):
     # of n h f, the constant left out
     counts = masses @ np.exp(-0.5 * (centers[:, None] - places) ** 2)
     peaks = np.minimum(np.maximum.accumulate(counts), np.maximum.accumulate(counts[::-1])[::-1])
-    return float(((peaks - counts) / np.sqrt(peaks + counts)).max())
+    total = peaks + counts
+    depths = np.divide(peaks - counts, np.sqrt(total), where=total > 0, out=np.zeros(N_PLACES))
+    return float(depths.max())
 
 
 def valleys(X, labels):
