@@ -173,6 +173,14 @@ def run_command_line(module, monkeypatch, tmp_path):
     module.compare("few rows", module.blobs(60, 4, 9), ["separation"], 1, tmp_path)
 
 
+def run_disk(module, monkeypatch, tmp_path):
+    shrink(module, monkeypatch, ROWS_PER_FILE=300)
+    module.write_rows(tmp_path / "rows", 600)
+    found = module.measure("separation", 600, 4.0, tmp_path)
+    assert found["different labels"] == 0
+    module.tell("separation", found)
+
+
 def run_cutting_plane(module, monkeypatch, tmp_path):
     shrink(module, monkeypatch, documents=at_most(module.documents, 200))
     digits = module.load_digits()
@@ -409,6 +417,7 @@ RUNS = {
     "speed/auto.py": run_auto,
     "speed/command_line.py": run_command_line,
     "speed/cutting_plane.py": run_cutting_plane,
+    "speed/disk.py": run_disk,
     "speed/first_call.py": run_first_call,
     "speed/gpu.py": run_gpu,
     "speed/harness.py": run_harness,
