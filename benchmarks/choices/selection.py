@@ -526,7 +526,9 @@ def compare_rules(sets):
         among = validity.of_several(
             found["features"], found["sample"], found["agreement"], found["families"]
         )
-        standings = {"both": (among + found["validity"]) / 2}
+        told = found["validity"], among, found["families"]
+        standings = {"the default": consensus.standing_of(*told, min(one["shape"][1], 50))}
+        standings |= {"without credit": consensus.standing_of(*told, 0)}
         standings |= {"alone": found["validity"], "among": among}
         rules = {"all alike": np.full(len(among), 1 / len(among))}
         for name, standing in standings.items():

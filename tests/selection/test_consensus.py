@@ -51,6 +51,13 @@ def test_votes_fall_with_the_predicted_validity():
     np.testing.assert_allclose(consensus.vote_weights(standing + 7), votes)
 
 
+def test_mixtures_have_a_credit_where_there_are_more_than_a_few_features():
+    alone, among = np.array([0.3, 0.1, 0.2]), np.array([0.1, 0.1, 0.4])
+    families = ["means", "mixture", "spectral"]
+    np.testing.assert_allclose(consensus.standing_of(alone, among, families, 3), [0.2, 0.1, 0.3])
+    np.testing.assert_allclose(consensus.standing_of(alone, among, families, 4), [0.2, 0.16, 0.3])
+
+
 def test_words_cover_all_agreements_in_order():
     values = np.linspace(-0.5, 1, 61)
     words = [consensus.agreement_words(value).split(":")[0] for value in values]

@@ -24,6 +24,7 @@ from separatrix.selection.consensus import (
     agreement_between_families,
     agreement_matrix,
     agreement_words,
+    standing_of,
     support_by_others,
     vote_weights,
 )
@@ -479,12 +480,13 @@ def scores_and_votes(geometry, labels, usable, agreement, families, rng, confirm
     voters = np.flatnonzero(usable & np.array([one is not None for one in told]))
     if len(voters):
         n_clusters = int(np.median([labels[i].max() + 1 for i in voters]))
+        kinds = [families[i] for i in voters]
         among = validity.of_several(
             [told[i] for i in voters],
             sample_features(measures, n_clusters),
             agreement[np.ix_(voters, voters)],
-            [families[i] for i in voters],
+            kinds,
         )
-        standing = (among + scores["validity"][voters]) / 2
+        standing = standing_of(scores["validity"][voters], among, kinds, geometry.X.shape[1])
         votes[voters] = vote_weights(standing + (confirmed * np.ones(len(labels)))[voters])
     return scores, votes
