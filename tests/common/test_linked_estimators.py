@@ -1,10 +1,8 @@
 """Every estimator that takes links keeps them without exception."""
 
 import inspect
-import re
 import warnings
 from functools import cache
-from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -284,9 +282,3 @@ def test_links_of_more_than_two_clusters_are_refused(estimator):
     X, _ = blobs(3)
     with pytest.raises(ValueError, match=r"links need n_clusters=2, got n_clusters=3"):
         estimator(3).fit(X, must_link=[[0, 1]])
-
-
-def test_the_example_of_the_guide_runs():
-    page = Path(__file__).parents[2] / "docs" / "links.md"
-    (example,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
-    exec(compile(example, "links.md", "exec"), {})
