@@ -64,7 +64,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it fetches pages, which browsers refuse offline
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "auto_examples/**": [], "changelog": []}
+html_sidebars = {"index": [], "start": [], "auto_examples/**": [], "changelog": []}
 html_theme_options = {
     "github_url": ADDRESSES.get("Repository", ""),
     "use_edit_page_button": False,

@@ -16,7 +16,7 @@ QUESTIONS = [
     ("Do you want weights that explain?", "MaximinSeparation", "what_tells_apart"),
     ("More than 100,000 rows?", "MaximinSeparation", "million_rows"),
     ("Are clusters bent, or is it a graph?", "MaximumVolume", "../volume"),
-    ("Are there outliers among the rows?", "TreeCut", "../classics"),
+    ("Are there gaps with outliers in them?", "TreeCut", "../classics"),
     ("Do you want a certificate?", "SemidefiniteMargin", "../relaxations"),
     ("None of these, or all of them", "AutoClustering", "../selection"),
 ]

@@ -35,8 +35,12 @@ TABLE = re.compile(r"(<!-- table: (\S+) (.*?) -->\n)(.*?)(<!-- /table -->)", re.
 
 
 def pages():
-    """README and the pages whose text is written by hand."""
-    found = [HERE.parent / "README.md", *sorted(HERE.rglob("*.md"))]
+    """README, CONTRIBUTING and the pages whose text is written by hand."""
+    found = [
+        HERE.parent / "README.md",
+        HERE.parent / "CONTRIBUTING.md",
+        *sorted(HERE.rglob("*.md")),
+    ]
     return [
         page
         for page in found
@@ -234,8 +238,36 @@ def probabilities(_):
     return "\n".join(lines) + "\n"
 
 
+def estimates(_):
+    """Bytes and times of fits that nobody measured, under the assumptions that the page states."""
+    n_features, n_passes, bytes_per_second, n_workers = 20, 10, 0.5e9, 100
+    heads = [
+        f"rows, {n_features} features, float32",
+        "bytes",
+        f"{n_passes} passes from one disk",
+        f"on {n_workers} workers",
+        "labels",
+    ]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for power in (8, 9, 10):
+        n_bytes = 4 * n_features * 10**power
+        seconds = n_passes * n_bytes / bytes_per_second
+        shared = f"{duration(seconds / n_workers)} and what dask adds"
+        row = [f"{n_bytes / 1e9:.0f} GB", duration(seconds), shared, f"{10**power / 1e9:g} GB"]
+        lines.append(f"| 1e{power} | " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def duration(seconds):
+    """Seconds in the largest unit of which there are two or more, to two digits."""
+    units = {"hours": 3600, "minutes": 60, "seconds": 1}
+    name, unit = next((item for item in units.items() if seconds >= 2 * item[1]), ("seconds", 1))
+    return f"{seconds / unit:.2g} {name}"
+
+
 TABLES = {
     "all_speeds": all_speeds,
+    "estimates": estimates,
     "false_alarms": false_alarms,
     "known_labels": known_labels,
     "lowered": lowered,

@@ -370,7 +370,7 @@ def measured(rows, names, kept):
 
 # --- the page -----------------------------------------------------------------------------------
 
-HEAD = """# Side by side
+HEAD = """# Clustering libraries side by side
 
 This page shows what the clusterers of Separatrix and of other libraries offer. Every cell was
 checked by running the estimator on small data, with default settings except for the feature in

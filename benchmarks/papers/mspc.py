@@ -627,7 +627,10 @@ def loses_least(kmeans, lgmmc, mspc, invariant):
     """Whether our loss from the first factor to the last is at most theirs."""
     first, last = str(FACTORS[0]), str(FACTORS[-1])
     losses = [one[first] - one[last] for one in (kmeans, lgmmc, mspc, invariant)]
-    told = "{:.1f}, {:.1f}, {:.1f} points, {:.1f} from the scale-invariant start".format(*losses)
+    told = (
+        "{:.1f} by k-means, {:.1f} by LGMMC and {:.1f} points by MSPC-MPM, {:.1f} from the "
+        "scale-invariant start"
+    ).format(*losses)
     return losses[2] <= min(losses[:2]) + TOLERANCE, told
 
 

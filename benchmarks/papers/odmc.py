@@ -734,7 +734,7 @@ def largest_square(K, alpha, band):
 def brute(scale):
     job = Job("brute force", found_shares, {"n_problems": scale["n_problems"]}, 5)
     claim = Claim(
-        "The search ends at the labelling that is violated most. (Ours, not the paper's.)",
+        "The search mostly ends at the labelling that is violated most. (Ours, not the paper's.)",
         (job.name,),
         mostly_found,
     )

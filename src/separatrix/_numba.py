@@ -53,7 +53,7 @@ def interpreted(compiled):
 class Gradual:
     """A compiled function whose first small calls run without compilation.
 
-    Compilation takes seconds, which few samples do not justify. Python takes the same steps in the
+    Few samples do not justify the time of a compilation. Python takes the same steps in the
     same order, and so gives the same results.
 
     Parameters

@@ -1,6 +1,7 @@
 """Tables of the papers: verdicts, runs taken up after a kill, pages, and a run of each paper."""
 
 import math
+import re
 import signal
 from dataclasses import replace
 from functools import partial
@@ -317,6 +318,44 @@ def test_pages_are_those_of_the_results(name, harness, pages):
     written = (command.PAGES / f"{name}.md").read_text(encoding="utf-8")
     assert written == pages.page(paper, paper.tables("full"), results)
     assert pages.NOT_YET not in written  # each cell that is not reached has its reason
+
+
+# Differences and ratios of figures that stand in the tables.
+DERIVED = {"umcrls": {"2.7", "2.1"}, "odmc": {".057", ".051"}}
+
+
+def measured_on(page):
+    """The numbers in the tables of a page, without its reasons, and in its statements."""
+    found, last = [], None
+    for line in page.splitlines():
+        if line.startswith("|  |"):
+            last = -1 if line.endswith("| not reached because |") else None
+        elif line.startswith("| "):
+            found += line.split("|")[2:-1][:last]
+        elif line.startswith("- "):
+            found.append(line)
+    return [float(number) for cell in found for number in re.findall(NUMBER, cell)]
+
+
+NUMBER = r"(?<![\w.,])\d*\.?\d+"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_figures_of_reasons_are_those_of_the_page(name, harness):
+    """Reasons are written by hand, so that their figures could be those of an earlier run."""
+    command = import_module("benchmarks.papers.__main__")
+    there = measured_on((command.PAGES / f"{name}.md").read_text(encoding="utf-8"))
+    lost = {}
+    for reasons in harness.Paper.of(name).published.get("why", {}).values():
+        for place, reason in reasons.items():
+            for figure in re.findall(r"(?<![\w.,])\d*\.\d+", re.sub("`.*?`", "", reason)):
+                digits = len(figure.partition(".")[2])
+                same = {
+                    round(number * unit, digits) for number in there for unit in (1, 0.01, 100)
+                }
+                if float(figure) not in same and figure.lstrip("0") not in DERIVED.get(name, ()):
+                    lost[place] = figure
+    assert lost == {}
 
 
 def test_only_what_is_named_is_measured(tmp_path, harness):

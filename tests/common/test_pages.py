@@ -335,6 +335,13 @@ def test_criteria_are_told_in_one_order(name):
     assert code_of(page)
 
 
+@pytest.mark.parametrize("name", CRITERIA)
+def test_names_in_formulas_have_no_backslash(name):
+    """MathJax shows that of an underscore within \\text, but not within \\mathrm."""
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert re.findall(r"\\text\{[^}]*\\_", text) == []
+
+
 def test_every_criterion_has_its_estimators_on_a_page():
     pages = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in CRITERIA)
     for name, entry in separatrix._REGISTRY.items():

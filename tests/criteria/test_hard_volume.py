@@ -52,7 +52,7 @@ def moons():
 @pytest.mark.parametrize("name", oracle.KERNELS)
 @pytest.mark.parametrize("reg", oracle.PARAMETERS["hard_volume"])
 def test_optimum_is_that_of_cvxpy(reg, name):
-    Q = matrix(30, name)
+    Q = matrix(20, name)
     optimum, error = oracle.hard_volume(Q, reg, BALANCE)
     found = solved(Q, reg, tol=1e-7)
     assert found.status is Status.CONVERGED

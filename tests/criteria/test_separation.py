@@ -159,9 +159,12 @@ def test_no_labels_on_the_way_are_better(n_clusters):
 
 
 def test_features_that_are_constant_within_clusters_are_left_out():
-    """What rounding leaves of a constant when samples come and go is no variance."""
+    """What rounding leaves of a constant when samples come and go is no variance.
+
+    Where it counts as one, a third of these draws are refused.
+    """
     X, _ = load_digits(return_X_y=True)
-    for seed in range(50):
+    for seed in range(16):
         rows = np.random.RandomState(seed).permutation(len(X))[:600]
         fit_quietly(MaximinSeparationClustering(10, max_iter=3), X[rows])
 

@@ -13,6 +13,8 @@ from separatrix.tables import RowBlocks
 
 da = pytest.importorskip("dask.array")
 
+pytestmark = pytest.mark.usefixtures("few_tables")
+
 
 @pytest.fixture(scope="module")
 def samples():

@@ -139,10 +139,9 @@ class TreeCutClustering(BaseClustering):
     enough, and finally leaves count too. Equal samples are never separated.
 
     The tree is exact, in memory that grows with the number of samples and in time that grows with
-    its square: 10,000 samples of 50 features take a second, 100,000 of them minutes. Beyond 20,000
-    samples of up to 4 features, it is the shortest of the trees whose links connect neighbours,
-    found in a second for 100,000 samples of 2 features. It may be a little longer than the exact
-    one.
+    its square. Beyond 20,000 samples of up to 4 features, it is the shortest of the trees whose
+    links connect neighbours. This takes far less time, and the tree may be a little longer than
+    the exact one.
 
     Must-linked samples, and those of one known label, are one node of the tree, and the links
     between nodes that must not be in one cluster are cut first. Where cannot-links ask for more

@@ -170,8 +170,8 @@ class HardMaximumVolumeClustering(GraphClustering):
 
     Notes
     -----
-    A step costs a few products of n-by-n matrices: 500 samples take seconds, 2,000 minutes, and
-    5,000, the most allowed, an hour.
+    A step costs a few products of n-by-n matrices, so time grows with n^3 and memory with n^2.
+    More than 5,000 samples are refused.
 
     With two clusters, links and known labels are kept exactly: the labels of a component of linked
     samples are fixed up to a common sign, so the matrix has one row for each component, and the

@@ -112,8 +112,8 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
 
     Notes
     -----
-    A step costs a few products of n-by-n matrices: 500 samples take seconds, 2,000 minutes, and
-    5,000, the most allowed, an hour.
+    A step costs a few products of n-by-n matrices, so time grows with n^3 and memory with n^2.
+    More than 5,000 samples are refused.
 
     For the linear kernel samples are centred, because boundaries of the program pass through the
     origin. The solver usually takes 10 to 30 steps.

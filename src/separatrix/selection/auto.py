@@ -111,8 +111,8 @@ class AutoClustering(
         Number of clusters. None chooses a number, which is a guess: see `plausible_n_clusters_`.
         The choice of one cluster means that no clusters were found.
     tier : {"fast", "thorough"}, default="fast"
-        "fast" runs candidates on up to 3,000 samples, in about a second for 1,000; "thorough" runs
-        some more of them on up to 10,000.
+        "fast" runs candidates on up to 3,000 samples; "thorough" runs some more of them on up to
+        10,000.
     max_samples : int or None, default=None
         Largest number of samples that the search uses. From more, it draws a random sample of this
         size, and the result labels the others. These get the labels of `boundary_`. None is 3,000

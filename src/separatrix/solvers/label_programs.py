@@ -21,7 +21,7 @@ N_MATRICES = 25
 
 
 def check_size(n_samples, *, triangles=False):
-    """Refuse a program that would take hours, or more memory than there is."""
+    """Refuse a program that would take too long, or more memory than there is."""
     if triangles and n_samples > MAX_TRIANGLE_SAMPLES:
         raise ValueError(
             f"triangles=True takes too long for n_samples={n_samples}; the most allowed is "
