@@ -73,6 +73,20 @@ def test_no_other_weights_share_more_information():
         assert information(near) < model.objective_
 
 
+def test_many_clusters_are_told_apart_at_the_same_information():
+    """Eigenvectors of nearly equal eigenvalues mix clusters; turned ones do not."""
+    X, y = make_blobs(600, centers=30, cluster_std=0.3, random_state=0)
+    model = SquaredLossMutualInformationClustering(30).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    assert model.n_neighbors_ == 10
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    # the sum of the squared leading eigenvalues, whatever the rotation
+    K = model._model.graph.W + sp.eye_array(600)
+    D = sp.diags_array(1 / np.sqrt(K.sum(axis=1)))
+    values = np.linalg.eigvalsh((D @ K @ D).toarray())[-30:]
+    assert model.objective_ == pytest.approx(30 / 1200 * np.sum(values**2) - 0.5)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("n_clusters", [2, 3])
 def test_new_samples_have_the_sums_of_kernels(normalize, n_clusters):

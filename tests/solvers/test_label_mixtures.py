@@ -6,6 +6,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from separatrix.labels.links import Links, linked_labels
@@ -223,6 +224,20 @@ def test_generated_labellings(machine, n_clusters, linked):
         # 3. All are different members of B.
         assert len({numbered(one) for one in labels}) == len(labels) == len(saddle.weights)
         assert all(is_member(one, band) for one in labels)
+
+
+def test_many_clusters_are_found_from_few_starts():
+    """As many machines as clusters are fitted from each start, so that twenty starts take long."""
+    n_clusters, rng = 25, np.random.default_rng(0)
+    truth = np.arange(150) % n_clusters
+    X = 4.0 * np.stack([truth % 5, truth // 5], axis=1) + rng.normal(size=(150, 2))
+    K, band = rbf_kernel(X, gamma=0.1), Band(Links.of(150, n_clusters), 0.3)
+    found = label_mixtures.pool(K, MACHINES[3], band, np.random.RandomState(0))
+    assert len(found) <= 4
+    assert all(is_member(one, band) for one in found.labels)
+    assert max(adjusted_rand_score(truth, one) for one in found.labels) > 0.6
+    signs = signs_of(np.array(found.labels), n_clusters)
+    assert len(label_mixtures.ascent_starts(K, np.ones((25, 150)), signs, rng)) == len(found)
 
 
 # The readouts

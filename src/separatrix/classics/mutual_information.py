@@ -46,13 +46,17 @@ from separatrix.similarity.graphs import (
 from separatrix.similarity.kernels import resolved_gamma
 from separatrix.similarity.multigrid import GraphHierarchy
 from separatrix.solvers.information_estimate import least_squares_mutual_information
-from separatrix.solvers.orthogonal_responses import orthogonal_factor
+from separatrix.solvers.orthogonal_responses import different_rows, orthogonal_factor
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
 
 # What n_neighbors="auto" and gamma="auto" choose from; widths are in mean distances.
 AUTO_NEIGHBORS = (3, 5, 7, 10, 15, 20)
+# For more clusters than this it is one number, since each takes as many eigenvectors as clusters.
+CHOOSING_CLUSTERS, MANY_NEIGHBORS = 20, 10
 AUTO_WIDTHS = (0.15, 0.25, 0.4, 0.6, 0.85, 1.2)
+# For more clusters than this the eigenvectors are turned towards samples.
+UNTURNED_CLUSTERS = 10
 # Up to this many samples the decomposition of a dense matrix is faster than that of a sparse one.
 DENSE_SAMPLES = 1_000
 # Error of eigenvectors by multigrid, in the norm of the Laplacian.
@@ -89,7 +93,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         except between neighbours. "precomputed" takes X itself, dense or sparse, with no negative
         values.
     n_neighbors : int or "auto", default="auto"
-        Number of neighbours. "auto" chooses from 3 to 20.
+        Number of neighbours. "auto" chooses from 3 to 20, and takes 10 for more than 20 clusters.
     gamma : float, {"auto", "scale", "mean", "median"} or tuple, default="auto"
         Kernel coefficient: a number, or 1 / width**2 by a rule. "mean" takes the mean distance of
         two samples as the width, "median" the median distance, ("mean", 0.5) half of the mean
@@ -161,7 +165,9 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     cluster. These take the probabilities of the nearest sample that has some.
 
     The defaults depart from [1]_ in that kernels are normalised, and that probabilities add up to
-    one for each sample.
+    one for each sample. For more than 10 clusters the eigenvectors are turned towards samples that
+    differ most, which leaves the information as it is and tells clusters apart that eigenvectors
+    mix.
 
     The order of the rows does not matter. With precomputed similarities it may, if samples have
     the same values in another order.
@@ -294,7 +300,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         if self.affinity == "precomputed":
             return [{}]
         if self.affinity == "local":
-            numbers = AUTO_NEIGHBORS if self.n_neighbors == "auto" else [self.n_neighbors]
+            numbers = [self.n_neighbors]
+            if self.n_neighbors == "auto":
+                chooses = self.n_clusters <= CHOOSING_CLUSTERS
+                numbers = AUTO_NEIGHBORS if chooses else [MANY_NEIGHBORS]
             n_samples = X.shape[0] if sample_weight is None else int(sample_weight.sum())
             most = max(1, n_samples - 1)
             return [{"n_neighbors": n} for n in sorted({min(n, most) for n in numbers})]
@@ -404,7 +413,9 @@ def solve_information(problem, n_clusters, *, normalize):
     which makes them probabilities.
 
     Every rotation of the eigenvectors has the same information. Where labels are known, the one
-    is taken whose columns agree best with these.
+    is taken whose columns agree best with these. For more than 10 clusters it is the one nearest
+    to the most different samples; columns as they are mix many clusters whose eigenvalues are
+    nearly equal.
 
     Parameters
     ----------
@@ -448,6 +459,8 @@ def solve_information(problem, n_clusters, *, normalize):
     turn = np.eye(n_clusters)
     if problem.nodes is not None and problem.nodes.links.teaches:
         turn = taught_rotation(vectors.T @ (roots[:, None] * problem.nodes.known))
+    elif n_clusters > UNTURNED_CLUSTERS:
+        turn = orthogonal_factor(different_rows(vectors / roots[:, None], n_clusters).T)
     responses = (vectors @ turn) / roots[:, None]
     positive = np.where(responses > ROUNDING * responses.max(axis=0), responses, 0.0)
     sums = counts @ positive

@@ -108,30 +108,32 @@ def filled(gain, net, order, low, high):  # IN, IN, IN
 
 
 @njit
-def _move_into_bounds(mean, mass, least, most, free, labels):  # IN, IN, IN, IN, IN, INOUT
-    """Move free components, those that lose least first, if sizes come nearer to their bounds."""
-    n_clusters, moved = mean.shape[1], True
-    sizes = np.zeros(n_clusters)
-    for i in range(len(mass)):
-        sizes[labels[i]] += mass[i]
-    while moved and ((sizes < least) | (sizes > most)).any():
-        moved = False
-        loss = np.empty((len(free), n_clusters))
-        for i in range(len(free)):
-            loss[i] = mean[free[i], labels[free[i]]] - mean[free[i]]
-        for move in np.argsort(loss.ravel(), kind="mergesort"):
-            i, target, change = free[move // n_clusters], move % n_clusters, 0.0
-            source = labels[i]
-            for c, size in ((source, sizes[source] - mass[i]), (target, sizes[target] + mass[i])):
-                change += max(least[c] - size, size - most[c], 0.0)
-                change -= max(least[c] - sizes[c], sizes[c] - most[c], 0.0)
-            if source != target and change < -1e-9 * mass[i]:
-                sizes[source] -= mass[i]
-                sizes[target] += mass[i]
-                labels[i], moved = target, True
-    return not ((sizes < least) | (sizes > most)).any()
+def _move_in_order(order, mass, least, most, free, labels, sizes):  # labels, sizes INOUT
+    """Try moves, components by clusters, and make those that bring sizes nearer to bounds."""
+    n_clusters, moved = len(sizes), False
+    for move in order:
+        i, target, change = free[move // n_clusters], move % n_clusters, 0.0
+        source = labels[i]
+        for c, size in ((source, sizes[source] - mass[i]), (target, sizes[target] + mass[i])):
+            change += max(least[c] - size, size - most[c], 0.0)
+            change -= max(least[c] - sizes[c], sizes[c] - most[c], 0.0)
+        if source != target and change < -1e-9 * mass[i]:
+            sizes[source] -= mass[i]
+            sizes[target] += mass[i]
+            labels[i], moved = target, True
+    return moved
 
 
-# Scores whose components are moved before it is worth the time to compile what does it.
+# Moves that are tried before it is worth the time to compile what does it.
 INTERPRETED = 500_000
-move_into_bounds = Gradual(_move_into_bounds, INTERPRETED)
+move_in_order = Gradual(_move_in_order, INTERPRETED)
+
+
+def move_into_bounds(mean, mass, least, most, free, labels):  # IN, IN, IN, IN, IN, INOUT
+    """Move free components, those that lose least first, if sizes come nearer to their bounds."""
+    sizes, moved = np.bincount(labels, mass, mean.shape[1]), True
+    while moved and ((sizes < least) | (sizes > most)).any():
+        loss = mean[free, labels[free]][:, None] - mean[free]
+        order = np.argsort(loss.ravel(), kind="stable")
+        moved = move_in_order(order, mass, least, most, free, labels, sizes)
+    return not ((sizes < least) | (sizes > most)).any()

@@ -1,4 +1,8 @@
-"""Optimal transport of samples to clusters of given sizes, by compiled loops."""
+"""Optimal transport of samples to clusters of given sizes, by compiled loops.
+
+Loops are written out where NumPy has one call: numba takes seconds to compile some of these, above
+all assignments to slices, which may fail with a text.
+"""
 
 import numpy as np
 
@@ -26,19 +30,31 @@ def _transported(
     held = np.zeros((n_clusters, n_samples))  # weight of each sample in each cluster
     sizes = np.zeros(n_clusters)
     for i in range(n_samples):
-        best = np.argmax(scores[i])
+        best = 0
+        for c in range(1, n_clusters):
+            if scores[i, c] > scores[i, best]:
+                best = c
         held[best, i] = weight[i]
         sizes[best] += weight[i]
-    slack = ROUNDING * sizes.sum()
-    cost = np.full((n_clusters, n_clusters), np.inf)
+    slack = 0.0
+    for c in range(n_clusters):
+        slack += sizes[c]
+    slack *= ROUNDING
+    cost = np.empty((n_clusters, n_clusters))
     mover = np.zeros((n_clusters, n_clusters), dtype=np.int64)
-    stale = np.ones(n_clusters, dtype=np.bool_)
+    stale = np.zeros(n_clusters, dtype=np.bool_)
+    for c in range(n_clusters):
+        stale[c] = True
     first = np.empty(n_clusters)
     for _ in range(n_clusters * n_samples + 1):
         _refresh(scores, held, stale, ceiling, cost, mover)
         # sources at distance zero: a cluster that is too large, or all that can give
-        over = np.argmax(sizes - most)
-        under = np.argmax(least - sizes)
+        over = under = 0
+        for c in range(1, n_clusters):
+            if sizes[c] - most[c] > sizes[over] - most[over]:
+                over = c
+            if least[c] - sizes[c] > least[under] - sizes[under]:
+                under = c
         is_over = sizes[over] > most[over] + slack
         if is_over:
             for c in range(n_clusters):
@@ -49,13 +65,13 @@ def _transported(
         else:
             break
         distance, before = shortest_ways(cost, first)
-        target = int(under)
+        target = under
         if is_over:
             target = -1
             for c in range(n_clusters):
                 if sizes[c] < most[c] - slack and (target < 0 or distance[c] < distance[target]):
                     target = c
-        if target < 0 or not np.isfinite(distance[target]):
+        if target < 0 or not distance[target] < np.inf:
             break
         # back along the path, which ends at a source, to see how much may move
         amount = (most if is_over else least)[target] - sizes[target]
@@ -79,7 +95,11 @@ def _transported(
             sizes[target] -= amount
             sizes[ahead] += amount
             stale[target] = stale[ahead] = True
-    return potentials_of(cost, sizes < most - slack, sizes > least + slack)
+    can_take, can_give = np.zeros(n_clusters, np.bool_), np.zeros(n_clusters, np.bool_)
+    for c in range(n_clusters):
+        can_take[c] = sizes[c] < most[c] - slack
+        can_give[c] = sizes[c] > least[c] + slack
+    return potentials_of(cost, can_take, can_give)
 
 
 @njit
@@ -96,15 +116,16 @@ def _refresh(
     for c in range(n_clusters):
         if not stale[c]:
             continue
-        cost[c] = ceiling
-        mover[c] = -1
+        for d in range(n_clusters):
+            cost[c, d] = ceiling
+            mover[c, d] = -1
+        stale[c] = False
         for i in range(n_samples):
             if held[c, i] > 0:
                 for d in range(n_clusters):
                     if d != c and scores[i, c] - scores[i, d] < cost[c, d]:
                         cost[c, d] = scores[i, c] - scores[i, d]
                         mover[c, d] = i
-    stale[:] = False
 
 
 @njit
@@ -120,10 +141,12 @@ def shortest_ways(
     largest = 0.0
     for c in range(n_nodes):
         for d in range(n_nodes):
-            if np.isfinite(cost[c, d]):
+            if cost[c, d] < np.inf:
                 largest = max(largest, abs(cost[c, d]))
     distance = first.copy()
-    before = np.full(n_nodes, -1)
+    before = np.empty(n_nodes, dtype=np.int64)
+    for c in range(n_nodes):
+        before[c] = -1
     for _ in range(n_nodes - 1):
         changed = False
         for c in range(n_nodes):
@@ -147,30 +170,50 @@ def potentials_of(
     """Offsets b with b_d - b_c <= cost_cd, zero as a bound where a cluster can take or give."""
     n_clusters = len(cost)
     hub = n_clusters  # clusters with room can give and take at no cost
-    arcs = np.full((hub + 1, hub + 1), np.inf)
-    arcs[:hub, :hub] = cost
+    arcs = np.empty((hub + 1, hub + 1))
+    arcs[hub, hub] = np.inf
+    taking = giving = False
     for c in range(n_clusters):
-        if can_take[c]:
-            arcs[c, hub] = 0.0
-        if can_give[c]:
-            arcs[hub, c] = 0.0
+        for d in range(n_clusters):
+            arcs[c, d] = cost[c, d]
+        arcs[c, hub] = 0.0 if can_take[c] else np.inf
+        arcs[hub, c] = 0.0 if can_give[c] else np.inf
+        taking, giving = taking or can_take[c], giving or can_give[c]
     offsets, n_averaged = np.zeros(n_clusters), 0
     first = np.empty(hub + 1)
     for forward in (True, False):
-        anchored = can_take.any() if forward else can_give.any()
-        if not anchored and (can_take.any() or can_give.any()):
+        anchored = taking if forward else giving
+        if not forward:
+            _transpose(arcs)
+        if not anchored and (taking or giving):
             continue
-        graph = arcs if forward else arcs.T.copy()
         for root in range(n_clusters):
-            first[:] = np.inf
+            for c in range(hub + 1):
+                first[c] = np.inf
             first[root] = 0.0
-            distance, _ = shortest_ways(graph, first)
-            if not np.isfinite(distance[:hub]).all():
+            distance, _ = shortest_ways(arcs, first)
+            total = 0.0
+            for c in range(n_clusters):
+                total += distance[c]
+            if not total < np.inf:
                 continue
-            level = distance[hub] if anchored else distance[:hub].mean()
-            offsets += (distance[:hub] - level) if forward else (level - distance[:hub])
+            level = distance[hub] if anchored else total / n_clusters
+            for c in range(n_clusters):
+                offsets[c] += distance[c] - level if forward else level - distance[c]
             n_averaged += 1
-    return offsets / max(n_averaged, 1)
+    for c in range(n_clusters):
+        offsets[c] /= max(n_averaged, 1)
+    return offsets
+
+
+@njit
+def _transpose(
+    matrix,  # INOUT
+):
+    """Turn a square matrix over."""
+    for c in range(len(matrix)):
+        for d in range(c):
+            matrix[c, d], matrix[d, c] = matrix[d, c], matrix[c, d]
 
 
 # Up to this many scores, compilation takes longer than the transport itself.

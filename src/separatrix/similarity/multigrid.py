@@ -40,7 +40,9 @@ from separatrix._sklearn import one_blas_thread
 MAX_COARSEST = 400  # nodes of the last graph: its eigendecomposition takes hundredths of a second
 STRONG = 0.25  # edges at least this strong, relative to the strongest of both ends, can merge
 INNER_REDUCTION = 0.25  # of the residual, which makes a second inner step unnecessary
-SPARE_VECTORS = 2  # eigenvectors of coarse graphs beyond those asked for
+SPARE_VECTORS = 2  # eigenvectors of coarse graphs beyond those asked for, and of many
+SPARE_SHARE = 0.125  # so many on all graphs, since the last ones converge by the gap to others
+FEW_VECTORS = 16  # so many are corrected until all of them have converged
 COARSE_TOL = 0.1  # of eigenvectors of coarse graphs: interpolating them errs as much
 MIN_NODES_PER_VECTOR = 10  # with fewer, dense linear algebra is better at eigenvectors
 PATIENCE = 20  # steps within which conjugate gradients have to halve the residual
@@ -550,26 +552,36 @@ def _refine(cycle, vectors, n_pairs, n_kept, *, tol, max_iter):
         graph.centre(vector)
     images = np.stack([graph.multiply(graph.degrees, vector) for vector in vectors])
     values, turn = _ritz(vectors, images, graph.masses, len(vectors))
-    # rows of the basis: vectors, their corrections, what the last step changed
-    n = n_old = len(vectors)
+    # rows of the basis: vectors, what the last step changed, corrections of vectors
+    n, n_changes = len(vectors), 0
     basis, basis_images = np.empty((2, 3 * n, graph.n_nodes))
     basis[:n], basis_images[:n] = turn @ vectors, turn @ images
-    n_rows = 2 * n
+    moving = np.arange(n)
     for _ in range(max_iter):
-        errors = np.empty(n)
-        for k in range(n):
+        first = n + n_changes
+        n_rows = first + len(moving)
+        errors = np.zeros(n)
+        for row, k in enumerate(moving, first):
             residual = basis_images[k] - values[k] * graph.masses * basis[k]
-            basis[n + k], basis_images[n + k] = cycle.apply(residual)
-            errors[k] = residual @ basis[n + k]
-        converged = np.all(errors[:n_pairs] <= tol**2 * values[:n_pairs])
+            basis[row], basis_images[row] = cycle.apply(residual)
+            errors[k] = residual @ basis[row]
+        wanting = errors[:n_pairs] > tol**2 * values[:n_pairs]
+        everyone = len(moving) == n
         values, turn = _ritz(basis[:n_rows], basis_images[:n_rows], graph.masses, n_kept)
         n_old, n = n, len(values)
+        if everyone and not wanting.any():
+            moving = moving[:0]
+        elif n > FEW_VECTORS and wanting.any():
+            # those that have converged wait for the others, with the spare ones always moving
+            moving = np.flatnonzero(np.append(wanting, np.ones(n_old - len(wanting), bool))[:n])
+        else:  # vectors may have changed places while some waited
+            moving = np.arange(n)
+        n_changes = len(moving)
         for rows in (basis, basis_images):
             change = turn[:, n_old:] @ rows[n_old:n_rows]
             rows[:n] = turn[:, :n_old] @ rows[:n_old] + change
-            rows[2 * n : 3 * n] = change
-        n_rows = 3 * n
-        if converged:
+            rows[n : n + n_changes] = change[moving]
+        if not n_changes:
             break
     return values, basis[:n].copy()
 
@@ -655,24 +667,25 @@ class GraphHierarchy:
         rng = np.random.default_rng(0) if rng is None else rng
         n_pairs = min(n_pairs, self.n_nodes - 1)
         # coarse graphs carry spare vectors: on the way, eigenvalues may change places
+        n_spare = max(SPARE_VECTORS, int(SPARE_SHARE * n_pairs))
         graphs, (values, vectors) = self._graphs, self._spectrum
-        if self.n_nodes < MIN_NODES_PER_VECTOR * (n_pairs + SPARE_VECTORS):
+        if self.n_nodes < MIN_NODES_PER_VECTOR * (n_pairs + n_spare):
             graphs, (values, vectors) = graphs[:1], _nontrivial_spectrum(graphs[0])
-        values, vectors = values[:n_pairs], vectors.T[: n_pairs + SPARE_VECTORS]
+        values, vectors = values[:n_pairs], vectors.T[: n_pairs + n_spare]
         for depth in range(len(graphs) - 2, -1, -1):
             graph = graphs[depth]
-            n_carried = min(n_pairs + SPARE_VECTORS, graph.n_nodes // MIN_NODES_PER_VECTOR)
+            n_carried = min(n_pairs + n_spare, graph.n_nodes // MIN_NODES_PER_VECTOR)
             vectors = vectors[:n_carried, graph.aggregates]
             fresh = rng.standard_normal((n_carried - len(vectors), graph.n_nodes))
             values, vectors = _refine(
                 _Cycle(graphs[depth:], self._spectrum, 0.0),
                 np.concatenate([vectors, fresh]),
                 n_pairs,
-                n_carried if depth else n_pairs,
+                n_carried if depth or n_spare > SPARE_VECTORS else n_pairs,
                 tol=max(tol, COARSE_TOL) if depth else tol,
                 max_iter=max_iter,
             )
-        return values, np.stack([self._outside(z) for z in vectors[:n_pairs]], axis=1)
+        return values[:n_pairs], np.stack([self._outside(z) for z in vectors[:n_pairs]], axis=1)
 
     @one_blas_thread
     def solve(self, rhs, shift, *, start=None, tol=1e-4, max_iter=200):

@@ -70,17 +70,12 @@ def hat_matrix(K, reg, weight=None):
     return R
 
 
-@njit
-def _complement(
-    A,  # INOUT
-    reg,
-):
-    """I - reg A, both halves, from the upper half of a symmetric A."""
-    n_samples = A.shape[0]
-    for i in range(n_samples):
-        A[i, i] = 1.0 - reg * A[i, i]
-        for j in range(i + 1, n_samples):
-            A[i, j] = A[j, i] = -reg * A[i, j]
+def _complement(A, reg):
+    """I - reg A, both halves, in place, from the upper half of a symmetric A."""
+    for i in range(len(A)):  # by rows, without another matrix
+        A[i, i:] *= -reg
+        A[i + 1 :, i] = A[i, i + 1 :]
+    A[np.diag_indices_from(A)] += 1.0
 
 
 def factor_of(K, strength):
@@ -234,7 +229,8 @@ def descend_by_flips(
             nodes.R, sums, labels, counts, nodes.size, nodes.indptr, nodes.indices, *bounds
         )
         if first and solver in ("shaking", "printed"):
-            n_moves += _shake(state, sizes.targets, n_shakes)
+            smallest = float(nodes.size[nodes.size > 0].min())
+            n_moves += _shake(state, sizes.targets, n_shakes, smallest)
         if solver == "printed":
             found = nodes.to_samples(labels)
             sums = sums_of(R, found, n_clusters)
@@ -424,9 +420,12 @@ def _is_free(state, j, d):
 
 
 @njit
-def _shake(state, targets, n_shakes):
-    """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster."""
-    n_moves, smallest = 0, state.size[state.size > 0].min()
+def _shake(state, targets, n_shakes, smallest):
+    """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster.
+
+    `smallest` is the least positive size of a node.
+    """
+    n_moves = 0
     for shake in range(n_shakes + 1):
         for d in range(len(state.counts)):
             n_claimed = targets[d] / 2.0**shake + targets[d] - state.counts[d] + 1e-9

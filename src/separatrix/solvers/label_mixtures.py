@@ -56,6 +56,9 @@ ROUGH_RANK = 50
 MAX_ASCENTS = 100
 # Starts of the search for violated labellings that are drawn, and most labellings a round adds.
 RANDOM_STARTS = 5
+# For more clusters there are fewer starts and ascents: each takes as many machines as clusters.
+FEW_CLUSTERS = 20
+FEW_ASCENTS = 5
 NEW_LABELLINGS = 20
 # Initial weight of new labellings; those with no more weight are not used as starts.
 NEW_WEIGHT = 1e-2
@@ -443,9 +446,10 @@ def pool(K, machine, band, rng):
     """Diverse labellings to begin with.
 
     Signs of leading eigenvectors of the centred and of the normalised kernel, for two clusters;
-    k-means in the spaces of both; and the result of improving machines and labels in turn from
-    each of them, with the kernel's leading eigenvectors in its place. Where labels are known, the
-    machine of these alone gives another one.
+    k-means in the spaces of both, several times or, for many clusters, the best of several; and
+    the result of improving machines and labels in turn from each of them, with the kernel's
+    leading eigenvectors in its place. Where labels are known, the machine of these alone gives
+    another one.
     """
     n_samples, n_clusters = len(K), band.n_clusters
     n_vectors = min(max(SPECTRAL_STARTS, n_clusters), n_samples - 1)
@@ -458,11 +462,12 @@ def pool(K, machine, band, rng):
         embeddings.append(cuts * roots[:, None] * np.sqrt(n_samples))
     directions = [column[:, None] for places in embeddings for column in places.T]
     scores = directions if n_clusters == 2 else []
+    n_starts, n_runs = (KMEANS_STARTS, 1) if n_clusters <= FEW_CLUSTERS else (1, KMEANS_STARTS)
     for places in embeddings:
-        for _ in range(KMEANS_STARTS):
+        for _ in range(n_starts):
             with warnings.catch_warnings():  # of fewer distinct places
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                means = KMeans(n_clusters, n_init=1, random_state=rng)
+                means = KMeans(n_clusters, n_init=n_runs, random_state=rng)
                 means.fit(places, sample_weight=band.counted)
             scores.append(-means.transform(places))
     if band.links.teaches:
@@ -547,7 +552,7 @@ def most_violated(K, alpha, scores, band):
     labels = tried.copy()
     squares = np.full(len(labels), -np.inf)
     moving = np.arange(len(labels))
-    for _ in range(MAX_ASCENTS):
+    for _ in range(MAX_ASCENTS if band.n_clusters <= FEW_CLUSTERS else FEW_ASCENTS):
         signs = signs_of(tried, band.n_clusters)
         slopes = ((signs * alpha[:, None]) @ K) * alpha[:, None]
         values = 0.5 * np.einsum("mij,mij->i", slopes, signs)
@@ -643,8 +648,13 @@ def generate(K, machine, band, *, solve, max_labellings, tol, iterations, rng):
 
 
 def ascent_starts(K, alpha, signs, rng):
-    """Starts of the search for violated labellings: known ones, eigenvectors, and random ones."""
+    """Starts of the search for violated labellings: known ones, eigenvectors, and random ones.
+
+    For many clusters known ones alone, as others are far below them.
+    """
     n_machines, n_samples = alpha.shape
+    if n_machines > FEW_CLUSTERS:
+        return [*signs.transpose(1, 2, 0)]
     n_vectors = min(SPECTRAL_STARTS, n_samples - 1)
     spectral = [leading_eigenvectors(K * a * a[:, None], n_vectors, rng)[1] for a in alpha]
     drawn = rng.standard_normal((RANDOM_STARTS, n_samples, n_machines))
