@@ -96,7 +96,7 @@ SCALES = {
     "quick": FULL
     | {
         "small_sizes": [80, 100],
-        "sizes": [100, 300],
+        "sizes": [100, 200],
         "n_draws": 3,
         "n_draws_of_figure6": 10,
         "n_times": 1,

@@ -75,7 +75,7 @@ OTHER_BALANCES = {
 }
 GRID_SEED = 100  # not one of the repeats'
 N_FINALISTS = 2  # settings that are repeated
-LARGE = 600  # samples from which on the grids are smaller and searches shorter
+LARGE = 800  # samples from which on the grids are smaller and searches shorter
 LARGEST_GMMC = 300  # samples
 # How one labelling comes of many: the paper votes; ours is the consensus.
 READOUTS = {"the paper's vote": "vote", "ours": "consensus", "best labelling": "best"}

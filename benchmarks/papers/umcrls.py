@@ -120,7 +120,7 @@ SCALES = {
     "full": FULL,
     "quick": FULL
     | {
-        "rows": ["Coil 1-4", "Coil 5-8", "Iris", "Moons", "Letter", "USPS 1-4", "USPS 5-8"],
+        "rows": ["Coil 1-4", "Iris", "Moons", "Letter", "USPS 1-4", "USPS 5-8"],
         "most_draws": 1,
         "widths": WIDTHS[::3],
         "regs": REGS[::-3],
