@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.data import found_folder
 from benchmarks.papers.harness import Paper, Results, distinct, run
-from benchmarks.papers.pages import index, page, totals
+from benchmarks.papers.pages import WHAT_IS_AIMED_AT, index, page, totals
 
 PAPERS = ("mspc", "mmc", "mvc", "umcrls", "odmc")
 HERE = Path(__file__).resolve().parent
@@ -58,7 +58,7 @@ def write_index(options):
         if results.records:
             papers.append((paper, paper.tables("smoke" if options.smoke else "full"), results))
     (Path(options.pages) / "index.md").write_text(index(papers), encoding="utf-8")
-    print("", *totals(papers, lambda paper: paper.title), sep="\n")
+    print("", *totals(papers, lambda paper: paper.title), "", WHAT_IS_AIMED_AT, sep="\n")
 
 
 def say(text):

@@ -158,6 +158,9 @@ class Table:
         What the paper says of it in words.
     readings : dict
         Rows that are another reading of a row of the paper, and that row; they are counted once.
+    later_readings : tuple of str
+        Rows and variants that were added after a cell had been seen to miss. Totals are given with
+        and without them.
     """
 
     name: str
@@ -175,6 +178,7 @@ class Table:
     counts: bool = True
     claims: list[Claim] = field(default_factory=list)
     readings: dict[str, str] = field(default_factory=dict)
+    later_readings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

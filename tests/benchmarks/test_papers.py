@@ -251,6 +251,35 @@ def test_readings_of_a_row_are_one_cell(harness, pages, tmp_path):
     assert "| c | 5 | – | not measured: about 4 min of one core |" in lines
 
 
+def test_totals_are_given_without_readings_added_after_a_miss(harness, pages, tmp_path):
+    found = {"a, ours": 9.0, "a again, ours": 5.0, "b, ours": 9.0, "b, the paper's": 5.0}
+    jobs = [harness.Job(name, told, {"values": value}) for name, value in found.items()]
+    cells = [
+        harness.value_cell(row, "method", variant, job, "value", 5.0)
+        for (row, variant), job in zip((name.split(", ") for name in found), jobs, strict=True)
+    ]
+    results = harness.Results(tmp_path / "paper.jsonl", 1)
+    for job in jobs:
+        results.add(job, told(**job.settings), 30.0)
+    paper = harness.Paper("p", "Paper", "By us.", 1, {})
+    for later, paper_first, ours_first in (
+        ((), "1 (50%)", "1 (50%)"),
+        (("a again",), "1 (50%)", "0 (0%)"),
+        (("the paper's",), "0 (0%)", "1 (50%)"),
+    ):
+        table = table_of(harness, jobs, cells, tolerance=0.1, readings={"a again": "a"},
+                         later_readings=later)  # fmt: skip
+        either = {(): "2 (100%)"}.get(later, "1 (50%)")
+        page = pages.page(paper, [table], results)
+        row = f"| 2 | 2 | 2 | {paper_first} | {ours_first} | {either} | 0 | 0 of 0 |"
+        for written in (page, pages.index([(paper, [table], results)])):
+            assert pages.WHAT_IS_AIMED_AT in written
+            assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 2 (100%) | 0 | 0 of 0 |" in written
+            assert f"| without later readings {row}" in written
+        names = ", ".join(f"'{name}'" for name in later)
+        assert (f"Added after a cell had been seen to miss: {names}." in page) == bool(later)
+
+
 def at_most(values, most):
     return values["value"] <= most, f"{values['value']}"
 
@@ -273,6 +302,8 @@ def test_tables_are_complete(paper, scale, harness):
             # one over all tasks of a paper may need some that a smaller scale leaves out
             assert set(cell.needs) <= set(names) or (scale != "full" and len(cell.needs) > 1)
             assert cell.variant in table.variants
+        known = {name for cell in table.cells for name in (cell.row, cell.variant)}
+        assert scale != "full" or set(table.later_readings) <= known
         for job in table.jobs:
             assert job.key(1) != job.key(2)  # its settings are JSON
 

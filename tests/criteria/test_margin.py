@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.preprocessing import scale
-from sklearn.svm import SVR
+from sklearn.svm import SVC, SVR
 
 import separatrix.data.rows
 from separatrix import MaximumMarginClustering
@@ -196,6 +196,44 @@ def test_the_objective_is_that_of_the_labels():
         again = MaximumMarginClustering(**params, init=model.labels_).fit(X)
         assert again.history_[0] == pytest.approx(model.objective_, rel=1e-3)
         assert model.objective_ <= model.boundary_objective_ * (1 + 1e-3)
+
+
+def machine_of(K, y, loss, C, epsilon):
+    """Multipliers and values of the machine of labels, by LIBSVM or by its linear system."""
+    n = len(y)
+    if loss == "square":
+        system = np.block(
+            [[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), K + np.eye(n) / C]]
+        )
+        offset, *alpha = np.linalg.solve(system, np.append(0.0, y))
+        return np.array(alpha), K @ alpha + offset
+    given = {"kernel": "precomputed", "C": C, "tol": 1e-7}
+    machine = SVC(**given) if loss == "hinge" else SVR(**given, epsilon=epsilon)
+    machine.fit(K, y)
+    alpha = np.zeros(n)
+    alpha[machine.support_] = machine.dual_coef_[0]
+    return alpha, K @ alpha + machine.intercept_
+
+
+@pytest.mark.parametrize("n_path", [1, 5])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_objective_is_that_of_the_paper_s_machine_of_the_labels(loss, kernel, n_path):
+    """(1) for the labels returned: half of w'w plus C times the losses, by another solver."""
+    for seed, balance in ((1, 0.06), (2, 0.3)):
+        X = groups(seed, spread=2.0)
+        K = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.3)
+        params = {"kernel": kernel, "gamma": 0.3, "loss": loss, "C": 2.0, "epsilon": 0.1}
+        model = MaximumMarginClustering(**params, C_path=n_path, balance=balance)
+        y = 2.0 * fit_quietly(model, X)[0].labels_ - 1
+        alpha, f = machine_of(K, y, loss, 2.0, 0.1)
+        losses = {
+            "hinge": np.maximum(0, 1 - y * f),
+            "laplacian": np.maximum(0, np.abs(f - y) - 0.1),
+            "square": (f - y) ** 2 / 2,
+        }[loss]
+        expected = 0.5 * alpha @ K @ alpha + 2.0 * losses.sum()
+        assert model.objective_ == pytest.approx(expected, rel=1e-3)
 
 
 # Contract

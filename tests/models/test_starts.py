@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.cluster import SpectralClustering
 
 import separatrix.data.rows
 from separatrix.models.boundaries import Boundaries
@@ -51,6 +52,22 @@ def test_each_name_finds_groups_far_apart(init, n_clusters):
     ]
     # two of the random samples may be of one group
     assert any(found) if init == "random" else all(found)
+
+
+def test_two_clusters_of_the_spectral_start_are_the_signs_of_the_second_eigenvector():
+    """The normalised cut of Gaussian similarities whose width is the mean distance."""
+    n_other = 0
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(60, 3))
+        distances = np.linalg.norm(X[:, None] - X, axis=2)
+        width = distances.sum() / (60 * 59)
+        W = np.exp(-np.square(distances / width))
+        roots = np.sqrt(W.sum(axis=1))
+        second = np.linalg.eigh(W / np.outer(roots, roots))[1][:, -2]
+        assert same_partition(labels_of("spectral", problem_of(X), 2), second > 0)
+        other = SpectralClustering(2, affinity="precomputed", assign_labels="cluster_qr")
+        n_other += not same_partition(other.fit_predict(W), second > 0)
+    assert n_other > 0  # otherwise nothing was shown
 
 
 def test_the_scale_invariant_start_does_not_depend_on_units():
