@@ -184,6 +184,7 @@ class BaseClustering(
     _parameter_constraints: dict = {**N_CLUSTERS}
     _maximizes = False  # whether a larger objective is better
     _start: Any = None  # labels to start from, if `_takes_start`
+    _starts_with_fewer = False  # whether labels to start from may lack clusters
 
     _model: Any
 

@@ -2,7 +2,7 @@
 
 import warnings
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -368,15 +368,17 @@ class AutoClustering(
             n_clusters = max(n_clusters, asked)
             links = links_of(X, n_clusters, *linked)
         # 3) the candidates and their consensus
-        given = Given(
-            None if weight is None else weight[drawn],
-            None if links is None else links.restricted(drawn),
-        )
-        found = self._candidates(geometry, n_clusters, given, progress, rng)
-        consensus, shares = elected(found, n_clusters, rng, given)
+        told, start = (weight, links), deepcopy(rng)
+        election = self._election(geometry, drawn, told, n_clusters, progress, rng)
+        if outlying is not None and n_clusters > 1:
+            whole = self._election_of_all(
+                X, drawn, outlying.out, told, n_clusters, progress, start
+            )
+            election = election if whole is None else more_agreed(election, whole)
+        found, consensus, shares = election.found, election.labels, election.shares
         spacing = gap_between(consensus, geometry.tree)
         chance = chance_gap(len(drawn), n_clusters)
-        agreement = agreement_with(consensus, found) if n_clusters > 1 else np.nan
+        agreement = election.agreement if n_clusters > 1 else np.nan
         # 4) all samples
         boundary = one_thread(Extension.of)(frame, seen, consensus, n_clusters, rng)
         probabilities: Any = None if lazy else boundary.probabilities(X)
@@ -550,6 +552,35 @@ class AutoClustering(
             geometry, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)
         )
 
+    def _election(self, geometry, rows, told, n_clusters, progress, rng):
+        """What candidates elect for some samples, of which users told weights and links."""
+        weight, links = told
+        given = Given(
+            None if weight is None else weight[rows],
+            None if links is None else links.restricted(rows),
+        )
+        found = self._candidates(geometry, n_clusters, given, progress, rng)
+        return Election(found, *elected(found, n_clusters, rng, given))
+
+    def _election_of_all(self, X, drawn, out, told, n_clusters, progress, rng):
+        """What candidates that see outliers too elect for the samples that are left in.
+
+        None where there are no outliers, or where they spoil this: where a cluster consists mostly
+        of them.
+        """
+        present = np.full(len(out), True) if told[0] is None else told[0] > 0
+        absent, n_left = np.flatnonzero(out & present), np.count_nonzero(~out & present)
+        n_more = -(-len(absent) * len(drawn) // n_left)  # as large a share as of the others
+        if n_more == 0:
+            return None
+        rows = np.sort(np.concatenate([drawn, rng.permutation(absent)[:n_more]]))
+        samples = in_doubles(rows_at(X, rows))
+        geometry = Geometry(Frame.of(samples)(samples))
+        whole = self._election(geometry, rows, told, n_clusters, progress, rng)
+        left = whole.restricted(~out[rows])
+        sizes, of_all = (np.bincount(one.labels, minlength=n_clusters) for one in (left, whole))
+        return left if (sizes > 0).all() and (2 * sizes >= of_all).all() else None
+
     def _candidates(self, geometry, n_clusters, given, progress, rng):
         if n_clusters == 1:
             return one_cluster(geometry.n_samples)
@@ -583,6 +614,42 @@ def elected(found, n_clusters, rng, given):
     labels = given.kept(renumbered(labels, Labelling(labels, n_clusters).order))
     shares = family_weights([found.families[i] for i in used])
     return labels, vote_shares(labels, found.labels[used], shares, n_clusters)
+
+
+@dataclass(frozen=True)
+class Election:
+    """Candidates, and what they elect.
+
+    Attributes
+    ----------
+    found : Comparison
+        The candidates.
+    labels : ndarray of shape (n_samples,)
+        The clusters that they elect.
+    shares : ndarray of shape (n_samples, n_clusters)
+        Shares of the votes for each cluster.
+    """
+
+    found: Comparison
+    labels: Array
+    shares: Array
+
+    @property
+    def agreement(self):
+        """How far the candidates agree with what they elect."""
+        return agreement_with(self.labels, self.found)
+
+    def restricted(self, rows):
+        """The same for some of the samples."""
+        found = replace(self.found, labels=self.found.labels[:, rows])
+        return Election(found, self.labels[rows], self.shares[rows])
+
+
+def more_agreed(election, whole):
+    """Of two elections for the same samples, the second if its candidates agree more."""
+    if election.found.is_stopped or whole.found.is_stopped:
+        return election
+    return whole if whole.agreement > election.agreement else election
 
 
 # --- all samples --------------------------------------------------------------------------------
