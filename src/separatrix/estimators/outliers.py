@@ -11,7 +11,7 @@ import numpy as np
 from separatrix._sklearn import is_dask, is_lazy, namespace_of
 from separatrix.data.distinct import row_hashes
 from separatrix.data.rows import beside, map_rows, rows_at, rows_beside
-from separatrix.estimators.teaching import known_labels_teach
+from separatrix.estimators.teaching import strength_of_teaching
 from separatrix.models.scores import in_memory
 from separatrix.result import Labelling
 
@@ -126,7 +126,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     At first all samples count as one cluster. The clusters of the samples that are left in
     determine how wide gaps between samples usually are, and so which samples are left in next. A
     method that takes a start begins with the clusters of all samples, unless outliers have
-    distorted these. Whether known labels influence other samples is decided
+    distorted these. How much known labels influence other samples is decided
     once, by the samples that are left in at first.
 
     Returns
@@ -149,7 +149,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
                 *some(kept),
                 None if earlier is None else earlier[kept],
                 task,
-                learns=learns,
+                taught=taught,
             )
         return Fit(model, warned, dict(vars(estimator)), task.close(model))
 
@@ -158,7 +158,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     seen: set[bytes] = set()
     kept = np.flatnonzero(~found.out)
     with _started(estimator, None, kept, search.weight):
-        learns = known_labels_teach(estimator, *some(kept))
+        taught = strength_of_teaching(estimator, *some(kept))
     fit = fitted(kept)
     counted = search.weight > 0  # the other samples do not change the fit
     if takes_start(estimator) and not fit.stopped and len(kept) < X.shape[0]:
