@@ -70,7 +70,7 @@ def begun(program, *arguments, folder, limit):
 
 
 def measured(process):
-    """Seconds of the clock and of the processor, and gigabytes at the peak, when a process ends."""
+    """Seconds by the clock and of the processor, and gigabytes at the peak of a process."""
     begin = time.perf_counter()
     told = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
@@ -125,10 +125,11 @@ def tell(method, found):
     reading = found["reading"]["processor"]
     for part in ("reading", "whole", "rest"):
         one = found[part]
-        print(f"{part:10}{one['seconds']:9.1f} s{one['processor']:9.1f} s of the processor"
-              f"{one['processor'] / reading:7.1f} x reading{one['gigabytes']:7.2f} GB")  # fmt: skip
-    print(f"killed after {found['passes kept']} passes; the resumed run differs in "
-          f"{found['different labels']} labels; no process may hold {found['limit']} GB")  # fmt: skip
+        times = f"{one['seconds']:9.1f} s{one['processor']:9.1f} s of the processor"
+        beside = f"{one['processor'] / reading:7.1f} x reading{one['gigabytes']:7.2f} GB"
+        print(f"{part:10}{times}{beside}")
+    print(f"killed after {found['passes kept']} passes; no process may hold {found['limit']} GB")
+    print(f"labels that differ where the run was resumed: {found['different labels']}")
 
 
 def main():

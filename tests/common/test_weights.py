@@ -14,6 +14,11 @@ KERNELS = [{"kernel": kernel} for kernel in ("linear", "rbf")]
 OPTIONS = {
     "CuttingPlaneMarginClustering": KERNELS,
     "DiscriminativeKMeans": KERNELS,
+    "GeneralizedMarginClustering": [
+        *KERNELS,
+        {"kernel": "linear", "C": 1e3},
+        {"sum_penalty": 1.0},
+    ],
     "InformationMaximizationClustering": [
         {"objective": objective, "comparison": comparison}
         for objective in ("information", "mmd", "wasserstein")

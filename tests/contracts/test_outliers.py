@@ -6,11 +6,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from separatrix import (
     AutoClustering,
     HardMaximumVolumeClustering,
+    InformationMaximizationClustering,
     KernelKMeans,
     LDAKMeans,
     MaximinSeparationClustering,
@@ -128,6 +130,53 @@ def test_the_clusters_of_all_samples_stand(estimator):
     rest = model.labels_ >= 0
     assert adjusted_rand_score(free.labels_[rest], model.labels_[rest]) > 0.9
     assert "_start" not in vars(model)
+
+
+def test_clusters_that_a_fit_of_all_lacks_are_no_reason_to_forget_the_others(monkeypatch):
+    """Mutual information may find fewer clusters than were asked for, and goes on from these."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(150, 2)) * [4, 1], rng.uniform(-9, 9, size=(20, 2))])
+    fit, starts = InformationMaximizationClustering._fit_samples, []
+
+    def noted(self, *given, **learns):
+        starts.append(self.init)
+        return fit(self, *given, **learns)
+
+    monkeypatch.setattr(InformationMaximizationClustering, "_fit_samples", noted)
+    with pytest.warns(ConvergenceWarning, match="clusters"):
+        model = InformationMaximizationClustering(6, outliers=0.1).fit(X)
+    assert len(np.unique(model.labels_)) < 7
+    assert [isinstance(start, str) for start in starts[:3]] == [True, True, False]
+    assert not isinstance(starts[-1], str)
+
+
+def moons_with_noise():
+    rng = np.random.default_rng(3)
+    angle, side = rng.uniform(0, np.pi, 120), np.arange(120) % 2
+    moons = np.column_stack([np.cos(angle), np.sin(angle) - 0.4 * side]) * (1 - 2 * side)[:, None]
+    moons += np.column_stack([side, np.zeros(120)]) + 0.12 * rng.normal(size=(120, 2))
+    return np.vstack([moons, rng.uniform([-2, -1.5], [3, 2], size=(14, 2))])
+
+
+def test_a_consensus_of_all_samples_stands_where_candidates_agree_more():
+    X = moons_with_noise()
+    model = AutoClustering(3, outliers=0.1).fit(X)
+    without = AutoClustering(3).fit(X[model.sample_indices_])
+    assert model.agreement_ > without.agreement_ + 0.1
+    assert model.candidates_.labels.shape[1] == len(model.sample_indices_)
+    rest = model.labels_ >= 0
+    free = AutoClustering(3).fit(X).labels_
+    assert adjusted_rand_score(free[rest], model.labels_[rest]) > 0.9
+
+
+def test_a_consensus_that_outliers_spoil_does_not_stand():
+    """However much candidates agree on it: one of its clusters consists of them."""
+    rng = np.random.default_rng(0)
+    centers = np.repeat([[0.0, 0.0], [6.0, 0.0], [300.0, 300.0]], [50, 50, 6], axis=0)
+    X = centers + rng.normal(size=(106, 2))
+    model = AutoClustering(2, outliers=0.07).fit(X)
+    np.testing.assert_array_equal(model.labels_[100:], -1)
+    assert adjusted_rand_score(np.arange(100) // 50, model.labels_[:100]) > 0.9
 
 
 # --- invariances --------------------------------------------------------------------------------

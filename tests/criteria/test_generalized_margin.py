@@ -8,9 +8,15 @@ import pytest
 from scipy.linalg import eigvalsh
 
 from golden import regenerate_sdp as oracle
-from separatrix.criteria.generalized_margin import generalized_kernel, relax_generalized_margin
+from separatrix import GeneralizedMarginClustering
+from separatrix.criteria.generalized_margin import (
+    generalized_kernel,
+    lift_of,
+    relax_generalized_margin,
+)
 from separatrix.criteria.semidefinite_margin import relax_semidefinite_margin
 from separatrix.result import Status
+from separatrix.solvers.label_programs import best_labelling
 
 # The largest multiplier of a sample, the paper's C_delta, is twice our weight of the losses.
 
@@ -74,6 +80,67 @@ def test_generalized_kernel_is_the_paper_s_matrix_without_the_offset():
     np.testing.assert_allclose(
         np.linalg.inv(generalized_kernel(K, penalty)), eliminated, rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("C", [0.5, 50.0])
+@pytest.mark.parametrize("name", oracle.KERNELS)
+def test_one_sample_of_a_weight_has_the_optimum_of_its_copies(name, C):
+    K, weight = oracle.kernel(20, name), 1.0 + np.arange(20) % 4
+    copies = np.repeat(np.arange(20), weight.astype(int))
+    of_all = generalized_kernel(K[np.ix_(copies, copies)], 3.0)
+    expected = relax_generalized_margin(of_all, C=C, tol=1e-9)
+    found = relax_generalized_margin(
+        generalized_kernel(K, 3.0, weight), C=C, tol=1e-9, weight=weight, lift=lift_of(K, weight)
+    )
+    assert found.objective == pytest.approx(expected.objective, rel=2e-9)
+    roots = np.sqrt(weight[copies])
+    np.testing.assert_allclose(
+        found.M[np.ix_(copies, copies)] / np.outer(roots, roots), expected.M, atol=1e-3
+    )
+
+
+def test_values_of_copies_that_differ_limit_gamma():
+    """Those of copies at the mean are all but free, so that only the lift limits them."""
+    X, weight = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.array([1.0, 1, 3, 1, 1])
+    K, copies = np.outer(X, X), np.repeat(np.arange(5), weight.astype(int))
+    of_all = generalized_kernel(K[np.ix_(copies, copies)], 1e8)
+    expected = relax_generalized_margin(of_all, C=1e3, tol=1e-9).objective
+    G, lift = generalized_kernel(K, 1e8, weight), lift_of(K, weight)
+    found, free = (
+        relax_generalized_margin(G, C=1e3, tol=1e-9, weight=weight, lift=one).objective
+        for one in (lift, 0.0)
+    )
+    assert found == pytest.approx(expected, rel=2e-9)
+    assert free > expected * 1.01
+
+
+def test_labels_of_weights_are_those_of_copies():
+    """The machines that labels are read from count each copy."""
+    K, weight = oracle.kernel(9), 1.0 + np.arange(9) % 3
+    copies, roots = np.repeat(np.arange(9), weight.astype(int)), np.sqrt(weight)
+    signs = np.where(np.arange(9) % 2 == 0, 1.0, -1.0)
+    options = {"C": 0.3, "signs_of": np.sign, "n_draws": 0, "rng": np.random.RandomState(0)}
+    of_copies = best_labelling(
+        np.outer(signs, signs)[np.ix_(copies, copies)],
+        K[np.ix_(copies, copies)] + 1e-3 * np.eye(len(copies)),
+        **options,
+    )
+    scaled = roots[:, None] * K * roots + 1e-3 * np.eye(9)
+    products = roots[:, None] * np.outer(signs, signs) * roots
+    response = best_labelling(products, scaled, **options, weight=weight)
+    expected = np.bincount(copies, of_copies)
+    np.testing.assert_allclose(response * signs[0], expected * np.sign(of_copies[0]), atol=1e-4)
+
+
+def test_a_given_kernel_takes_weights_too():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(20, 2)) + 3 * (np.arange(20) % 2)[:, None], np.arange(20) % 4
+    K, copies = X @ X.T, np.repeat(np.arange(20), weight)
+    model = GeneralizedMarginClustering(kernel="precomputed").fit(K, sample_weight=weight)
+    other = GeneralizedMarginClustering(kernel="precomputed").fit(K[np.ix_(copies, copies)])
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-12)
+    np.testing.assert_array_equal(model.labels_[copies], other.labels_)
+    np.testing.assert_array_equal(model.predict(K), model.labels_)
 
 
 def test_relaxation_bounds_every_labelling():

@@ -12,9 +12,9 @@ from separatrix import (
     SquaredLossMutualInformationClustering,
 )
 from separatrix.data.distinct import row_hashes
-from separatrix.estimators import outliers, teaching
-from separatrix.estimators.teaching import _halves, teaching_pays
-from separatrix.labels.links import Links
+from separatrix.estimators import outliers
+from separatrix.estimators.teaching import _halves, strength_of_teaching
+from separatrix.labels.links import GENTLY, MOST_TAUGHT, Links
 
 each = pytest.mark.parametrize(
     "estimator",
@@ -63,50 +63,77 @@ def test_labels_without_meaning_teach_nothing(estimator):
     model = estimator(2, random_state=0)
     links = Links.of(80, 2, known_labels=known)
     usual = model.fit(X).labels_
-    pays = teaching_pays(model, X, None, links)
+    strength = strength_of_teaching(model, X, None, links)
     labels = model.fit(X, known_labels=known).labels_
     np.testing.assert_array_equal(labels[known >= 0], known[known >= 0])
-    if not pays:
+    if strength == 0:
         same = labels[known < 0] == usual[known < 0]
         assert same.all() or not same.any()
 
 
+class Pupil:
+    """A stand-in with other clusters for each strength of teaching."""
+
+    def __init__(self, usual, taught, gently=None):
+        self.labels = {0: usual, MOST_TAUGHT: taught, GENTLY: gently}
+        self._weighs_known, self.seen = gently is not None, []
+
+    def _fit_samples(self, X, sample_weight, links, earlier, progress, taught):
+        self.seen.append(None if links is None else links.known_labels)
+        self.labels_ = self.labels[0 if links is None else links.most_taught]
+
+
 def test_the_choice_is_that_of_the_labels_held_back():
-    """A stand-in that learns whatever it is told, and one that learns the opposite."""
     X, y = groups(2)
     known = np.where(np.arange(90) % 5 == 0, y, -1)
     links = Links.of(90, 2, known_labels=known)
 
-    class Pupil:
-        def __init__(self, usual, taught):
-            self.usual, self.taught, self.seen = usual, taught, []
-
-        def _fit_samples(self, X, sample_weight, links, earlier, progress, learns):
-            assert learns
-            self.seen.append(None if links is None else links.known_labels)
-            self.labels_ = self.usual if links is None else self.taught
+    def strength(pupil, links=links):
+        return strength_of_teaching(pupil, X, None, links)
 
     bad = np.arange(90) % 2
-    assert teaching_pays(Pupil(usual=bad, taught=y), X, None, links)
-    assert not teaching_pays(Pupil(usual=y, taught=bad), X, None, links)
-    assert not teaching_pays(Pupil(usual=y, taught=y), X, None, links)
-    pupil = Pupil(usual=y, taught=bad)
-    teaching_pays(pupil, X, None, links)
+    assert strength(Pupil(usual=bad, taught=y)) == MOST_TAUGHT
+    assert strength(Pupil(usual=y, taught=bad)) == 0
+    assert strength(Pupil(usual=bad, taught=y, gently=bad)) == MOST_TAUGHT
+    assert strength(Pupil(usual=bad, taught=bad, gently=y)) == GENTLY
+    assert strength(Pupil(usual=y, taught=bad, gently=bad)) == 0
+    # what tells as much as the usual clusters teaches, as gently as it can
+    assert strength(Pupil(usual=y, taught=y)) == MOST_TAUGHT
+    assert strength(Pupil(usual=y, taught=y, gently=y)) == GENTLY
+    assert strength(Pupil(usual=y, taught=bad, gently=y)) == GENTLY
+    pupil = Pupil(usual=y, taught=bad, gently=bad)
+    strength(pupil)
     none, *halves = pupil.seen
     assert none is None
     assert len(halves) == 4
     rows = np.flatnonzero(known >= 0)
+    np.testing.assert_array_equal((halves[0] >= 0)[rows], (halves[2] < 0)[rows])
+    np.testing.assert_array_equal(halves[0], halves[1])
+    pupil = Pupil(usual=y, taught=bad)  # with one way to learn there are two to halve the labels
+    strength(pupil)
+    _, *halves = pupil.seen
     for first, second in (halves[:2], halves[2:]):
         np.testing.assert_array_equal((first >= 0)[rows], (second < 0)[rows])
     assert (halves[0] != halves[2]).any()
-    # nothing can be held back, or other samples are linked, or clusters are lost: no fit is tried
+    # nothing can be held back, or other samples are linked: no fit is tried
     single = Links.of(90, 2, known_labels=np.where(np.arange(90) < 1, y, -1))
     mixed = Links.of(90, 2, known_labels=known, must_link=[[1, 2]])
     for one in (single, mixed):
-        pupil = Pupil(usual=y, taught=bad)
-        assert teaching_pays(pupil, X, None, one)
-        assert pupil.seen == []
-    assert teaching_pays(Pupil(usual=np.zeros(90, dtype=int), taught=bad), X, None, links)
+        for gently, expected in ((None, MOST_TAUGHT), (bad, GENTLY)):
+            pupil = Pupil(usual=y, taught=bad, gently=gently)
+            assert strength(pupil, one) == expected
+            assert pupil.seen == []
+    assert strength(Pupil(usual=np.zeros(90, dtype=int), taught=y)) == MOST_TAUGHT
+
+
+def test_gentle_teaching_weighs_known_labels_like_others():
+    links = Links.of(20, 2, known_labels=np.r_[0, 1, np.full(18, -1)])
+    weight = np.arange(20.0) + 1
+    assert (links.taught(weight)[:2] == 10 * weight[:2]).all()
+    gentle = links.teaching(GENTLY)
+    np.testing.assert_array_equal(gentle.taught(weight), weight)
+    np.testing.assert_array_equal(gentle.restricted(np.arange(12)).taught(None), np.ones(12))
+    assert links.teaching(MOST_TAUGHT) is links
 
 
 def test_a_small_cluster_that_is_lost_outweighs_many_right_labels():
@@ -116,14 +143,10 @@ def test_a_small_cluster_that_is_lost_outweighs_many_right_labels():
     X = np.random.default_rng(0).normal(size=(132, 2))
     usual = np.where(np.arange(132) % 8 == 0, 1, y)  # some of the large group are astray
 
-    class Pupil:
-        def _fit_samples(self, X, sample_weight, links, earlier, progress, learns):
-            self.labels_ = usual if links is None else np.zeros(132, dtype=int)
-
     links = Links.of(132, 2, known_labels=known)
     told, rows = np.zeros(132, dtype=int), known >= 0
     assert np.sum(told[rows] == y[rows]) > np.sum(usual[rows] == y[rows])
-    assert not teaching_pays(Pupil(), X, None, links)
+    assert strength_of_teaching(Pupil(usual, told, told), X, None, links) == 0
 
 
 def test_whether_labels_teach_is_decided_once_beside_outliers(monkeypatch):
@@ -133,15 +156,15 @@ def test_whether_labels_teach_is_decided_once_beside_outliers(monkeypatch):
     known = np.append(np.where(np.arange(90) % 5 == 0, y, -1), [-1, -1, -1])
     asked, hashed = [], []
 
-    def pays(estimator, X, sample_weight, links):
+    def strength(estimator, X, sample_weight, links):
         asked.append(len(X))
-        return True
+        return MOST_TAUGHT
 
     def hashes(X):
         hashed.append(X.shape[0])
         return row_hashes(X)
 
-    monkeypatch.setattr(teaching, "teaching_pays", pays)
+    monkeypatch.setattr(outliers, "strength_of_teaching", strength)
     monkeypatch.setattr(outliers, "row_hashes", hashes)
     model = KernelKMeans(3, outliers=3 / 93, random_state=0).fit(X, known_labels=known)
     np.testing.assert_array_equal(np.flatnonzero(model.labels_ < 0), [90, 91, 92])

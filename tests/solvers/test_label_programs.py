@@ -42,7 +42,13 @@ FOLD = Fold(
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, unit=True, fold=FOLD),
         LabelProgram(oracle.kernel(7), C=0.8, bound=2.0, cuts=CUTS[:2], fold=FOLD),
         MachineProgram(oracle.kernel(7), 0.8),
+        MachineProgram(oracle.kernel(7), 0.8, np.sqrt(np.arange(1.0, 8))),
         GeneralizedProgram(generalized_kernel(oracle.kernel(7), 2.0), 0.8),
+        GeneralizedProgram(
+            generalized_kernel(oracle.kernel(7), 2.0, np.arange(1.0, 8)),
+            np.linspace(0.5, 0.8, 7),
+            np.arange(1.0, 8),
+        ),
     ],
     ids=[
         "label",
@@ -52,7 +58,9 @@ FOLD = Fold(
         "label-unit-fold",
         "label-cuts-fold",
         "machine",
+        "machine-weights",
         "generalized",
+        "generalized-weights",
     ],
 )
 def test_derivatives_of_programs(program):

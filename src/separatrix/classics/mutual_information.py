@@ -303,7 +303,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             numbers = [self.n_neighbors]
             if self.n_neighbors == "auto":
                 chooses = self.n_clusters <= CHOOSING_CLUSTERS
-                numbers = AUTO_NEIGHBORS if chooses else [MANY_NEIGHBORS]
+                numbers = list(AUTO_NEIGHBORS) if chooses else [MANY_NEIGHBORS]
             n_samples = X.shape[0] if sample_weight is None else int(sample_weight.sum())
             most = max(1, n_samples - 1)
             return [{"n_neighbors": n} for n in sorted({min(n, most) for n in numbers})]

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from separatrix.estimators.base import fit_with_weights
 from separatrix.estimators.parameters import OUTLIERS, POSITIVE, WARM_START
-from separatrix.estimators.semidefinite import SemidefiniteClustering
+from separatrix.estimators.semidefinite import FoldedRows, SemidefiniteClustering
 from separatrix.result import Progress
 from separatrix.similarity.kernels import double_centred
 from separatrix.solvers.interior_point import optimize_program
@@ -118,8 +119,7 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     eigenvalue is zero at the optimum, of which there are often several; here the machines of
     several cuts of the matrix of products are compared.
 
-    There is no `sample_weight` yet. The program would allow it: copies of a sample have one value,
-    so a weight would multiply its `C`.
+    Equal samples are one of the sum of their weights in the program, which has the same optimum.
 
     The order of the rows does not matter. With a precomputed kernel it may, if samples have the
     same values in another order.
@@ -149,6 +149,8 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
         **OUTLIERS,
         **WARM_START,
     }
+
+    fit = fit_with_weights  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -187,49 +189,77 @@ class GeneralizedMarginClustering(SemidefiniteClustering):
     def _price(self):
         return 2 * self.C
 
-    def _machine_kernel(self, K):
-        return generalized_kernel(K, self.sum_penalty)
+    def _folded(self, X, sample_weight):
+        return FoldedRows.of(X, sample_weight)
 
-    def _relax(self, G, progress):
+    def _machine_kernel(self, K, weight):
+        return generalized_kernel(K, self.sum_penalty, weight)
+
+    def _relax(self, K, G, weight, progress):
         return relax_generalized_margin(
-            G, C=self.C, tol=self.gap_tol, max_steps=self.max_steps, progress=progress
+            G,
+            C=self.C,
+            tol=self.gap_tol,
+            max_steps=self.max_steps,
+            progress=progress,
+            weight=weight,
+            lift=lift_of(K, weight),
         )
 
     def _signs(self, scores):
         return np.where(scores > 0, 1.0, -1.0)
 
-    def _rule(self, K, response):
+    def _rule(self, K, response, weight):
         # values are those of the centred kernel, plus the little that the penalty leaves of their
         # sum
-        multipliers = response - response.mean()
-        left = response.sum() * freedom_of_sum(K, self.sum_penalty)
-        return multipliers, left - (K @ multipliers).mean(), True
+        total = response.sum()
+        multipliers = response - weight * (total / weight.sum())
+        left = total * freedom_of_sum(K, self.sum_penalty, weight)
+        return multipliers, left - np.average(K @ multipliers, weights=weight), True
 
 
-def generalized_kernel(K, sum_penalty):
+def generalized_kernel(K, sum_penalty, weight=None):
     r"""Kernel matrix G with which a machine without intercept is that of problem (23).
 
     There, values w have the cost :math:`\min_\lambda (w + \lambda 1)^\top K^{-1} (w + \lambda 1)
     + C_e (1^\top w)^2`, which is :math:`w^\top G^{-1} w` with :math:`G = H K H + 1 1^\top / (C_e
     n^2)` and the centring matrix H. So no matrix needs to be inverted. As in the experiments of
     Niu et al. (2013), K is lifted first, by its mean diagonal entry over n.
+
+    With weights this is the matrix of `GeneralizedProgram`, in which a sample stands for its
+    copies: rows and columns have the roots of the weights as factors. The lift, which each copy
+    has for itself, has none.
     """
-    n = len(K)
-    lifted = K + np.trace(K) / n**2 * np.eye(n)
-    return double_centred(lifted) + freedom_of_sum(K, sum_penalty)
+    weight = np.ones(len(K)) if weight is None else weight
+    roots = np.sqrt(weight)
+    of_sums = double_centred(K, weight) + freedom_of_sum(K, sum_penalty, weight)
+    centring = np.eye(len(K)) - np.outer(roots, roots) / weight.sum()
+    return roots[:, None] * of_sums * roots + lift_of(K, weight) * centring
 
 
-def freedom_of_sum(K, sum_penalty):
+def lift_of(K, weight):
+    """What a kernel is lifted by; weights below one count as one in the number of samples."""
+    return mean_diagonal(K, weight) / max(weight.sum(), len(weight))
+
+
+def mean_diagonal(K, weight):
+    """Weighted mean of the kernel values of samples with themselves."""
+    return float(np.average(np.diag(K), weights=weight))
+
+
+def freedom_of_sum(K, sum_penalty, weight):
     """What the penalty of their sum adds to products of values.
 
     It is bounded relative to the kernel's own values, so that rounding loses neither of the two:
     beyond these bounds, a penalty acts like none, or like an infinite one.
     """
-    size = float(np.trace(K)) / len(K)
-    return min(max(1 / (sum_penalty * len(K) ** 2), SMALLEST * size), size / SMALLEST)
+    size = mean_diagonal(K, weight)
+    return min(max(1 / (sum_penalty * weight.sum() ** 2), SMALLEST * size), size / SMALLEST)
 
 
-def relax_generalized_margin(G, *, C, tol=1e-6, max_steps=100, progress=None):
+def relax_generalized_margin(
+    G, *, C, tol=1e-6, max_steps=100, progress=None, weight=None, lift=0.0
+):
     r"""Generalized maximum margin clustering.
 
     .. math:: \max_\gamma \; \gamma^\top 1 \quad \text{s.t.} \quad
@@ -253,13 +283,22 @@ def relax_generalized_margin(G, *, C, tol=1e-6, max_steps=100, progress=None):
         Most steps.
     progress : Progress, default=None
         Where the loop counter comes from.
+    weight : ndarray of shape (n,), default=None
+        Weights of the samples, each of which stands for its copies: G is then that of
+        `generalized_kernel` with weights. None for ones.
+    lift : float, default=0.0
+        What the kernel was lifted by. Where the values of copies differ, only it limits them: its
+        product with gamma is at most one.
 
     Returns
     -------
     relaxation : Relaxation
-        Its x is gamma.
+        Its x is gamma, and the roots of the weights are factors of its products of values.
     """
-    program = GeneralizedProgram(G, 2 * C)
+    largest = 2 * C
+    if weight is not None and largest * lift > 1:
+        largest = np.where(weight > 1, 1 / lift, largest)
+    program = GeneralizedProgram(G, largest, weight)
     found = optimize_program(
         program, tol=tol, max_steps=max_steps, progress=progress or Progress()
     )

@@ -200,6 +200,8 @@ class InformationMaximizationClustering(MeansClustering):
     gamma_: float
     reg_: float
 
+    _starts_with_fewer = True
+
     _parameter_constraints: dict = {
         **MeansClustering._parameter_constraints,
         **KERNEL,

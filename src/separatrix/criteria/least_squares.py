@@ -213,6 +213,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     reg_: float
     n_moves_: int
 
+    _weighs_known = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **KERNEL,

@@ -254,6 +254,7 @@ class MaximumMarginClustering(BoundaryClustering):
     boundary_objective_: float
     gamma_: float
 
+    _weighs_known = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **KERNEL,

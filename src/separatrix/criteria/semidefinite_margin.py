@@ -202,10 +202,10 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     def _price(self):
         return self.C
 
-    def _machine_kernel(self, K):
+    def _machine_kernel(self, K, weight):
         return K
 
-    def _relax(self, K, progress):
+    def _relax(self, K, G, weight, progress):
         return relax_semidefinite_margin(
             K,
             C=self.C,
@@ -223,7 +223,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     def _signs(self, scores):
         return np.where(scores > self._cut(scores, "square").threshold, 1.0, -1.0)
 
-    def _rule(self, K, response):
+    def _rule(self, K, response, weight):
         # the machine of the program has no intercept, and needs one only out of balance: at a
         # small C all values are far below one, and the loss is least at the edge of the balance
         scores = K @ response

@@ -199,6 +199,7 @@ class MaximinSeparationClustering(BoundaryClustering):
     pairwise_separation_: Array
     gamma_: float
 
+    _weighs_known = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **KERNEL,

@@ -68,7 +68,7 @@ from separatrix.estimators.outliers import (
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
 from separatrix.estimators.representatives import fit_to_representatives
-from separatrix.estimators.teaching import known_labels_teach, numbers_of_known
+from separatrix.estimators.teaching import numbers_of_known, strength_of_teaching
 from separatrix.labels.links import links_of
 from separatrix.labels.numbering import agreeing_order
 from separatrix.labels.sizes import size_bounds
@@ -184,6 +184,8 @@ class BaseClustering(
     _parameter_constraints: dict = {**N_CLUSTERS}
     _maximizes = False  # whether a larger objective is better
     _start: Any = None  # labels to start from, if `_takes_start`
+    _starts_with_fewer = False  # whether labels to start from may lack clusters
+    _weighs_known = False  # whether samples of known labels weigh more, as `Links.taught` says
 
     _model: Any
 
@@ -249,16 +251,18 @@ class BaseClustering(
         if trims:
             model = fit_without_outliers(self, *given)
         else:
-            learns = known_labels_teach(self, X, sample_weight, links)
-            model = self._fit_samples(*given, learns=learns)
+            taught = strength_of_teaching(self, X, sample_weight, links)
+            model = self._fit_samples(*given, taught=taught)
         progress.close(model)
         return self
 
-    def _fit_samples(self, X, sample_weight, links, earlier, progress, *, learns):
+    def _fit_samples(self, X, sample_weight, links, earlier, progress, *, taught):
         """Set the attributes of a fit to all of these samples; what the solver found.
 
-        With `learns=False` known labels are kept but do not influence the other samples.
+        `taught` is the largest factor of the weights of known labels. With zero, they are kept
+        but do not influence the other samples.
         """
+        learns = taught > 0
         rng = random_state_of(self)
         rows = self._clusters_known(X, sample_weight, links)
         if rows is not None:
@@ -270,7 +274,7 @@ class BaseClustering(
         else:
             with started_from(self, earlier, sample_weight):
                 # 1) what all starts share
-                seen = links if learns else None
+                seen = links.teaching(taught) if learns and links is not None else None
                 problem = self._problem(X, sample_weight, seen, progress, rng)
                 progress.attributes_of = lambda rule: self._model_attributes(
                     problem.completed(rule), X

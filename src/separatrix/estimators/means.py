@@ -31,6 +31,7 @@ class MeansClustering(BoundaryClustering):
     max_iter: int
     tol: float
 
+    _weighs_known = True
     _parameter_constraints: dict = {**N_CLUSTERS, **RESTARTS, **INIT}
 
     fit = fit_with_weights_and_links

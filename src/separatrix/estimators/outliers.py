@@ -11,7 +11,7 @@ import numpy as np
 from separatrix._sklearn import is_dask, is_lazy, namespace_of
 from separatrix.data.distinct import row_hashes
 from separatrix.data.rows import beside, map_rows, rows_at, rows_beside
-from separatrix.estimators.teaching import known_labels_teach
+from separatrix.estimators.teaching import strength_of_teaching
 from separatrix.models.scores import in_memory
 from separatrix.result import Labelling
 
@@ -126,7 +126,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     At first all samples count as one cluster. The clusters of the samples that are left in
     determine how wide gaps between samples usually are, and so which samples are left in next. A
     method that takes a start begins with the clusters of all samples, unless outliers have
-    distorted these. Whether known labels influence other samples is decided
+    distorted these. How much known labels influence other samples is decided
     once, by the samples that are left in at first.
 
     Returns
@@ -149,7 +149,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
                 *some(kept),
                 None if earlier is None else earlier[kept],
                 task,
-                learns=learns,
+                taught=taught,
             )
         return Fit(model, warned, dict(vars(estimator)), task.close(model))
 
@@ -158,7 +158,7 @@ def fit_without_outliers(estimator, X, sample_weight, links, earlier, progress):
     seen: set[bytes] = set()
     kept = np.flatnonzero(~found.out)
     with _started(estimator, None, kept, search.weight):
-        learns = known_labels_teach(estimator, *some(kept))
+        taught = strength_of_teaching(estimator, *some(kept))
     fit = fitted(kept)
     counted = search.weight > 0  # the other samples do not change the fit
     if takes_start(estimator) and not fit.stopped and len(kept) < X.shape[0]:
@@ -207,11 +207,11 @@ def _from_all(estimator, fit, X, kept, weight, fitted):
     with _changed(estimator, **free):  # the bounds count the samples left in
         whole = fitted(np.arange(X.shape[0]))
     start, n_clusters = model_labels(estimator, X), estimator.n_clusters
-    left = np.bincount(start[kept], weight[kept], minlength=n_clusters)
+    left, of_all = _sizes(start, n_clusters, kept, weight)
     again = fit._replace(stopped=whole.stopped)
-    if not whole.stopped and (left > 0).all():
+    if not whole.stopped and not _is_lost(estimator, left, of_all):
         sign = 1 if estimator._maximizes else -1
-        stands = (left >= 0.5 * np.bincount(start, weight, minlength=n_clusters)).all()
+        stands = (left >= 0.5 * of_all).all()
         again = fitted(kept, start)
         gain = sign * (again.attributes["objective_"] - fit.attributes["objective_"])
         if not stands and not gain > 0:
@@ -219,6 +219,21 @@ def _from_all(estimator, fit, X, kept, weight, fitted):
     vars(estimator).clear()
     vars(estimator).update(again.attributes)
     return again
+
+
+def _sizes(labels, n_clusters, kept, weight):
+    """Weights of clusters, of the samples that are kept and of all."""
+    left = np.bincount(labels[kept], weight[kept], minlength=n_clusters)
+    return left, np.bincount(labels, weight, minlength=n_clusters)
+
+
+def _is_lost(estimator, left, of_all):
+    """Whether the samples left in lack a cluster that a start needs, by the weights of clusters.
+
+    Some methods may find fewer clusters than were asked for, and go on from these.
+    """
+    needed = of_all > 0 if estimator._starts_with_fewer else True
+    return bool(((left == 0) & needed).any())
 
 
 def goes_on(estimator):
@@ -250,13 +265,15 @@ def _started(estimator, labels, kept, weight):
     """Let an estimator that takes a start begin with labels, or with those that it was given."""
     init = getattr(estimator, "init", None)
     given = None if isinstance(init, str) or init is None else np.asarray(init)[kept]
-    start = given if labels is None else labels[kept]
-    if labels is not None and Labelling(start, estimator.n_clusters, weight[kept]).empty.any():
-        start = given  # a cluster was lost
+    is_whole = labels is not None and not _is_lost(
+        estimator, *_sizes(labels, estimator.n_clusters, kept, weight)
+    )
+    start = labels[kept] if is_whole else given
     if start is None:
         yield
         return
-    _check_start_left(estimator, start, weight[kept])
+    if not is_whole:
+        _check_start_left(estimator, start, weight[kept])
     with _changed(estimator, **{"init" if hasattr(estimator, "init") else "_start": start}):
         yield
 

@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from separatrix._sklearn import StrOptions, one_blas_thread, refuse_dask, to_numpy
+from separatrix.data.distinct import DistinctRows
 from separatrix.data.gate import check_samples
 from separatrix.data.places import order_of_places
 from separatrix.data.rows import map_rows
@@ -61,12 +62,16 @@ class SemidefiniteClustering(BoundaryClustering):
     def _price(self):
         """Largest multiplier of a sample in the program."""
 
+    def _folded(self, X, sample_weight):
+        """Samples of the program where each stands for copies; None where each is its own."""
+        return None
+
     @abstractmethod
-    def _machine_kernel(self, K):
+    def _machine_kernel(self, K, weight):
         """The matrix that the program, and the machine of labels, run on."""
 
     @abstractmethod
-    def _relax(self, G, progress):
+    def _relax(self, K, G, weight, progress):
         """Solve the program for that matrix."""
 
     @abstractmethod
@@ -74,7 +79,7 @@ class SemidefiniteClustering(BoundaryClustering):
         """Labels, -1 or 1, by scores of about that size."""
 
     @abstractmethod
-    def _rule(self, K, response):
+    def _rule(self, K, response, weight):
         """Multipliers of the kernel and offset of the machine, and whether it is in balance."""
 
     def _validate_X(self, X, *, reset):
@@ -84,8 +89,11 @@ class SemidefiniteClustering(BoundaryClustering):
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
-        check_size(X.shape[0], triangles=self._has_triangles)
-        return KernelProblem.of(to_numpy(X), kernel)
+        X = to_numpy(X)
+        folded = self._folded(X, to_numpy(sample_weight))
+        n_samples = X.shape[0] if folded is None else len(folded.weight)
+        check_size(n_samples, triangles=self._has_triangles)
+        return KernelProblem.of(X, kernel, folded)
 
     def _n_tasks(self):
         return None if self.n_clusters > 2 or self._has_triangles else self.max_steps
@@ -104,9 +112,9 @@ class SemidefiniteClustering(BoundaryClustering):
     def _solve_two(self, problem, progress, rng):
         """Two clusters of the members of a problem; the details are the certified gap."""
         # 1) relaxed labels
-        K = problem.member_kernel
-        G = self._machine_kernel(K)
-        relaxation = self._relax(G, progress)
+        K, weight = problem.member_kernel, problem.member_weight
+        G = self._machine_kernel(K, weight)
+        relaxation = self._relax(K, G, weight, progress)
         # 2) the best labels near them, and the boundary of their machine
         response = best_labelling(
             relaxation.M,
@@ -115,11 +123,12 @@ class SemidefiniteClustering(BoundaryClustering):
             signs_of=self._signs,
             n_draws=self.n_roundings,
             rng=rng,
+            weight=weight,
         )
-        multipliers, intercept, within = self._rule(K, response)
+        multipliers, intercept, within = self._rule(K, response, weight)
         boundaries = problem.boundary(multipliers, intercept)
         # 3) labels by the boundary
-        labelling = Labelling(problem.ordered_labels(boundaries), 2)
+        labelling = problem.labelling(boundaries, 2)
         status = status_of(relaxation, self.gap_tol)
         if len(np.unique(labelling.labels[problem.members])) < 2:
             status = Status.DEGENERATE
@@ -146,6 +155,23 @@ class SemidefiniteClustering(BoundaryClustering):
         return tags
 
 
+class FoldedRows(NamedTuple):
+    """Distinct rows of positive weight, each of which stands for its copies."""
+
+    rows: np.ndarray  # the first of each
+    weight: np.ndarray  # the sum over its copies
+
+    @classmethod
+    def of(cls, X, sample_weight):
+        """The rows of `X`."""
+        if sample_weight is None:
+            sample_weight = np.ones(X.shape[0])
+        present = np.flatnonzero(sample_weight)
+        distinct = DistinctRows.of(X[present])
+        weight = np.bincount(distinct.place, sample_weight[present].astype(np.float64))
+        return cls(present[distinct.first], weight)
+
+
 @dataclass(frozen=True)
 class KernelProblem:
     """A kernel matrix and the samples of it that are to be split.
@@ -166,8 +192,13 @@ class KernelProblem:
         What turned samples into these features.
     members : ndarray of shape (n_members,)
         Indices of the samples to be split.
+    rows : {ndarray, sparse matrix}
+        The rows as they came.
     order : ndarray of shape (n_samples,)
-        Rows that the samples were when they came.
+        Which of these the samples are.
+    sample_weight : ndarray of shape (n_samples,) or None
+        Weights of the samples, each of which then stands for its copies among the rows. None if
+        each row is a sample.
     """
 
     K: np.ndarray
@@ -175,24 +206,33 @@ class KernelProblem:
     kernel: Kernel
     feature_map: Any
     members: np.ndarray
+    rows: Any
     order: np.ndarray
-    sample_weight = None
+    sample_weight: Any = None
 
     @classmethod
-    def of(cls, X, kernel):
+    def of(cls, X, kernel, folded=None):
         """Take the kernel of samples; refuse what no program can split."""
-        order = order_of_places(X, pairs=kernel.is_precomputed)
-        rows = X[order]
-        kernel = kernel.resolved(rows)
+        order, weight = np.arange(X.shape[0]), None
+        if folded is not None:
+            order, weight = folded
+        pairs = kernel.is_precomputed
+        rows = X[order][:, order] if pairs else X[order]
+        place = order_of_places(rows, weight, pairs=pairs)
+        rows, order = rows[place], order[place]
+        weight = None if weight is None else weight[place]
+        kernel = kernel.resolved(rows, weight)
         feature_map = None if kernel.is_linear else kernel.at(rows)
-        if feature_map is not None and kernel.is_precomputed:  # in the original order
-            feature_map = replace(feature_map, landmarks=order)
-        features = rows if feature_map is None else feature_map(rows)
-        K = centred_kernel(rows) if kernel.is_linear else features
+        if feature_map is not None and pairs:  # in the original order
+            features, feature_map = rows[:, place], replace(feature_map, landmarks=order)
+        else:
+            features = rows if feature_map is None else feature_map(rows)
+        K = centred_kernel(rows, weight) if kernel.is_linear else features
         K = np.asarray(K, dtype=np.float64)
         kernel.check_positive(K, rows)
-        members = np.arange(X.shape[0])
-        problem = cls(0.5 * (K + K.T), features, kernel, feature_map, members, order)
+        members = np.arange(len(order))
+        K = 0.5 * (K + K.T)
+        problem = cls(K, features, kernel, feature_map, members, X, order, weight)
         if not problem.varies:
             raise constant_to_kernel()
         return problem
@@ -203,17 +243,29 @@ class KernelProblem:
 
     def labels_of(self, boundaries):
         """Clusters of all samples, in the original order."""
-        return self.ordered_labels(boundaries)[np.argsort(self.order)]
+        if self.sample_weight is None:
+            return self.ordered_labels(boundaries)[np.argsort(self.order)]
+        model = self.completed(boundaries)
+        return map_rows(model.labels, self.rows, width=max(self.rows.shape[1], model.width))
 
     def ordered_labels(self, boundaries):
         """Clusters of all samples, in the order of their places."""
         return map_rows(boundaries.labels, self.X, width=boundaries.width)
 
+    def labelling(self, boundaries, n_clusters):
+        """The same, with the weights of the clusters."""
+        return Labelling(self.ordered_labels(boundaries), n_clusters, self.sample_weight)
+
+    @property
+    def member_weight(self):
+        """Weights of the members; None if each row is a sample."""
+        return None if self.sample_weight is None else self.sample_weight[self.members]
+
     @cached_property
     def member_kernel(self):
         """Kernel values between the members."""
         K = self.K[np.ix_(self.members, self.members)]
-        return double_centred(K) if self.kernel.is_linear else K
+        return double_centred(K, self.member_weight) if self.kernel.is_linear else K
 
     def restricted(self, weights, rng):
         """The problem of the samples of positive weight alone."""
@@ -222,18 +274,18 @@ class KernelProblem:
     @property
     def varies(self):
         """Whether there is anything to split."""
-        return differ_in_kernel(self.member_kernel)
+        return differ_in_kernel(self.member_kernel, self.member_weight)
 
     def scatter(self, whole):
         """Summed squared distances of the members from their mean, in the kernel's space."""
-        return scatter_in_kernel(self.member_kernel)
+        return scatter_in_kernel(self.member_kernel, self.member_weight)
 
     def boundary(self, multipliers, intercept):
         """Boundary where a sum of multiplied kernel values at the members, and an offset, is 0."""
         if self.kernel.is_linear:
-            rows = self.X[self.members]
-            coef = normals_of(rows, multipliers[:, None])[0]
-            intercept = intercept - coef @ mean_of(rows)
+            rows, weight = self.X[self.members], self.member_weight
+            coef = normals_of(rows, multipliers[:, None], weight)[0]
+            intercept = intercept - coef @ mean_of(rows, weight)
         else:
             coef = np.zeros(len(self.K))
             coef[self.members] = multipliers
@@ -242,4 +294,4 @@ class KernelProblem:
     def joined(self, splits, n_clusters):
         """Boundaries of repeated splits, and the labelling that they make."""
         boundaries = Boundaries.of_splits(splits, n_clusters, self.X.shape[1])
-        return boundaries, Labelling(self.ordered_labels(boundaries), n_clusters)
+        return boundaries, self.labelling(boundaries, n_clusters)

@@ -1,4 +1,4 @@
-"""Whether known labels help to place the other samples, for one method and its clusters."""
+"""How much known labels help to place the other samples, for one method and its clusters."""
 
 import warnings
 
@@ -7,54 +7,62 @@ from sklearn.metrics import adjusted_rand_score
 
 from separatrix.data.ordering import canonical_order
 from separatrix.data.rows import rows_at
-from separatrix.labels.links import Links
+from separatrix.labels.links import GENTLY, MOST_TAUGHT, Links
 from separatrix.models.scores import in_memory
 from separatrix.result import Progress, renumbered
 
-__all__ = ["known_labels_teach", "numbers_of_known", "teaching_pays"]
+__all__ = ["numbers_of_known", "strength_of_teaching"]
 
-# Ways to halve the known samples. A fit that learns half of the labels does worse than one that
-# learns them all, so its adjusted Rand index may be lower by this.
-N_SPLITS, CLEARLY_LOWER = 2, 0.05
-
-
-def known_labels_teach(estimator, X, sample_weight, links):
-    """Whether a fit learns from known labels; one that has none may, which changes nothing."""
-    is_told = links is not None and links.teaches
-    return not is_told or teaching_pays(estimator, X, sample_weight, links)
+# A fit that learns half of the labels does worse than one that learns them all, so its adjusted
+# Rand index may be lower by this.
+CLEARLY_LOWER = 0.05
+# Ways to halve the known labels, times ways to learn from them.
+N_HALVINGS = 2
 
 
-def teaching_pays(estimator, X, sample_weight, links):
-    """Whether a method that learns from known labels predicts others better than without them.
+def strength_of_teaching(estimator, X, sample_weight, links):
+    """Largest factor of the weights of known labels; zero where they do not influence others.
 
-    Half of the known labels are held back while the method learns from the rest, and vice versa,
-    for two ways to halve them. It has to predict more of those held back than the usual clusters
-    do, which take their numbers from the other half. Many right labels of a large cluster may hide
-    that a small one is lost, so the adjusted Rand index must not be clearly lower either. If links
-    bind other samples too, if a cluster has fewer than two known labels, or if the usual clusters
-    are fewer, the method learns without this test.
+    Half of the known labels are held back while the method learns from the rest, and vice versa:
+    with known labels that weigh more than others, and gently, with the same weights. A method that
+    knows no difference has two ways to halve them instead. What predicts the most of the labels
+    held back is chosen, the gentlest way to learn where several do. The usual clusters, which take
+    their numbers from the other half, have to predict more. Many right labels of a large cluster
+    may hide that a small one is lost, so the adjusted Rand index must not be clearly lower than
+    theirs either. Without this test the method learns, gently if it can, where links bind other
+    samples too or a cluster has fewer than two known labels.
     """
+    if links is None or not links.teaches:
+        return MOST_TAUGHT
+    strengths = (MOST_TAUGHT, GENTLY) if estimator._weighs_known else (MOST_TAUGHT,)
     known, n_clusters = links.known_labels, links.n_clusters
     rows = np.flatnonzero(known >= 0)
     counts = np.bincount(known[rows], minlength=n_clusters)
     only_known = n_clusters > 1 and np.isin(links.pairs, rows).all()
     if not only_known or counts.min() < 2:
-        return True
+        return strengths[-1]
     usual = _labels(estimator, X, sample_weight, None)
-    if len(np.unique(usual)) < n_clusters:
-        return True
-    n_more, index_lost, taught = 0, 0.0, np.full(len(known), -1)
-    for split in range(N_SPLITS):
+    least = adjusted_rand_score(known[rows], usual[rows]) - CLEARLY_LOWER
+    # for each strength, as for none, predictions of all known labels, a row for each halving
+    n_splits = N_HALVINGS // len(strengths)
+    told = {one: np.full((n_splits, len(known)), -1) for one in (0.0, *strengths)}
+    for split in range(n_splits):
         for held in _halves(X, known, rows, split):
             others = known.copy()
             others[held] = -1
             half = Links.of(links.n_samples, n_clusters, known_labels=others)
-            taught[held] = _labels(estimator, X, sample_weight, half)[held]
-            untaught = renumbered(usual, numbers_of_known(usual, half, sample_weight))
-            n_more += np.sum(taught[held] == known[held]) - np.sum(untaught[held] == known[held])
-        index_lost += adjusted_rand_score(known[rows], usual[rows])
-        index_lost -= adjusted_rand_score(known[rows], taught[rows])
-    return bool(n_more > 0 and index_lost < N_SPLITS * CLEARLY_LOWER)
+            numbers = numbers_of_known(usual, half, sample_weight)
+            told[0.0][split, held] = renumbered(usual, numbers)[held]
+            for strength in strengths:
+                taught = _labels(estimator, X, sample_weight, half.teaching(strength))
+                told[strength][split, held] = taught[held]
+    best, most_right = 0.0, np.sum(told[0.0][:, rows] == known[rows])
+    for strength in strengths:
+        n_right = np.sum(told[strength][:, rows] == known[rows])
+        index = np.mean([adjusted_rand_score(known[rows], one[rows]) for one in told[strength]])
+        if n_right >= most_right and index > least:
+            best, most_right = strength, n_right
+    return best
 
 
 def _halves(X, known, rows, split=0):
@@ -67,9 +75,10 @@ def _halves(X, known, rows, split=0):
 
 def _labels(estimator, X, sample_weight, links):
     """Labels of a fit without warnings or progress."""
+    told = MOST_TAUGHT if links is None else links.most_taught
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator._fit_samples(X, sample_weight, links, None, Progress(), learns=True)
+        estimator._fit_samples(X, sample_weight, links, None, Progress(), taught=told)
     return in_memory(estimator.labels_)
 
 

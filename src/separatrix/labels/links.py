@@ -10,7 +10,7 @@ Known labels bind samples in the same way, and fix the number of their cluster b
 that holds a sample of a known label has that label.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -32,9 +32,9 @@ GROUP_BUDGET = 2_000_000
 # Entries of the table that finds balanced signs exactly.
 TABLE_BUDGET = 20_000_000
 # Share of all weight that samples of known labels get in a machine's loss, and the most that the
-# weight of one is multiplied by.
+# weight of one is multiplied by; by one where they teach gently.
 TAUGHT_SHARE = 0.5
-MOST_TAUGHT = 10.0
+MOST_TAUGHT, GENTLY = 10.0, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,8 @@ class Links:
         Known label of each component, for two clusters that of its first sample; -1 if unknown.
     conflicts, coloring : ndarray of shape (n_conflicts, 2) and (n_components,)
         Components that have to differ, unless there are two clusters, and labels that do.
+    most_taught : float, default=10.0
+        Largest factor of the weights of samples of known labels in the loss of a machine.
     """
 
     n_samples: int
@@ -67,6 +69,7 @@ class Links:
     known: np.ndarray
     conflicts: np.ndarray
     coloring: np.ndarray
+    most_taught: float = MOST_TAUGHT
 
     @classmethod
     def of(cls, n_samples, n_clusters, *, must_link=None, cannot_link=None, known_labels=None):
@@ -158,11 +161,15 @@ class Links:
         factor = 1 - variance / np.square(away).sum() if away.any() else 0.0
         return even + max(0.0, factor) * away
 
+    def teaching(self, most_taught):
+        """The same links with another largest factor of the weights of known labels."""
+        return self if most_taught == self.most_taught else replace(self, most_taught=most_taught)
+
     def taught(self, sample_weight):
         """Weights of samples in the loss of a machine, in which those of known labels count more.
 
         Together they get the share `TAUGHT_SHARE`, unless each would weigh more than
-        `MOST_TAUGHT` times as much as before.
+        `most_taught` times as much as before.
         """
         known = self.known_labels >= 0
         weight = np.ones(len(known)) if sample_weight is None else to_numpy(sample_weight)
@@ -170,7 +177,7 @@ class Links:
         if of_known == 0:
             return sample_weight
         even = TAUGHT_SHARE / (1 - TAUGHT_SHARE) * (of_all - of_known) / of_known
-        return np.where(known, np.clip(even, 1, MOST_TAUGHT) * weight, weight)
+        return np.where(known, np.clip(even, 1, self.most_taught) * weight, weight)
 
     @property
     def arguments(self):
@@ -249,7 +256,7 @@ class Links:
             must_link=star[~apart],
             cannot_link=cannot,
             known_labels=self.known_labels[rows],
-        )
+        ).teaching(self.most_taught)
 
     def totals(self, values):
         """Sum values, one or a row per sample, over components; with two clusters, times signs."""

@@ -57,7 +57,7 @@ from separatrix.selection.assignment import (
     labels_of_rows,
 )
 from separatrix.selection.candidates import Comparison, compared, families_of
-from separatrix.selection.election import Election, Seen, one_cluster
+from separatrix.selection.election import Election, Seen, more_agreed, one_cluster
 from separatrix.selection.gaps import chance_gap, gap_between
 from separatrix.selection.number_of_clusters import (
     DOUBTFUL,
@@ -66,7 +66,7 @@ from separatrix.selection.number_of_clusters import (
     selection_curve,
 )
 from separatrix.selection.pool import Given, default_candidates
-from separatrix.selection.trust import agreement_with, trust_words
+from separatrix.selection.trust import trust_words
 from separatrix.validity.structure import Structure, structure_of_samples
 
 __all__ = ["AutoClustering"]
@@ -330,12 +330,13 @@ class AutoClustering(
             n_clusters = max(n_clusters, asked)
             links = links_of(X, n_clusters, *linked)
         # 3) the candidates and the clusters that they elect
-        given = Given(
-            None if weight is None else weight[seen.indices],
-            None if links is None else links.restricted(seen.indices),
-        )
-        found = self._candidates(seen.geometry, n_clusters, given, progress, rng)
-        election = Election.of(found, n_clusters, rng, given)
+        told, start = (weight, links), deepcopy(rng)
+        election = self._election(seen, told, n_clusters, progress, rng)
+        if outlying is not None and n_clusters > 1:
+            whole = self._election_of_all(
+                X, seen.indices, outlying.out, told, n_clusters, progress, start
+            )
+            election = election if whole is None else more_agreed(election, whole)
         # 4) all samples
         boundary = one_thread(Extension.of)(
             seen.frame, seen.rows, election.labels, n_clusters, rng
@@ -345,7 +346,7 @@ class AutoClustering(
             labels = np.where(outlying.out, -1, assignment.labels)
             outlying = search.beside(labels, n_clusters)
             weight = search.weight * ~outlying.out
-        order = self._order(assignment, weight, earlier, seen, election, given.links)
+        order = self._order(assignment, weight, earlier, seen, election, links)
         if not np.array_equal(order, np.arange(n_clusters)):
             election, assignment = election.renumbered(order), assignment.renumbered(order)
         if assignment.lacks_clusters(weight):
@@ -366,7 +367,7 @@ class AutoClustering(
             fitted["selection_curve_"] = curve
             fitted["plausible_n_clusters_"] = plausible
             fitted["n_clusters_words_"] = choice_words(plausible, structure)
-        set_fitted(self, fitted | evidence_of(election, found, structure, seen.geometry))
+        set_fitted(self, fitted | evidence_of(election, structure, seen.geometry))
         progress.close()
         return self
 
@@ -401,7 +402,8 @@ class AutoClustering(
         """
         n_clusters = election.n_clusters
         if links is not None and links.teaches:  # the consensus has the numbers of known labels
-            return links.order(Labelling(election.labels, n_clusters))
+            known = links.restricted(seen.indices)
+            return known.order(Labelling(election.labels, n_clusters))
         if earlier is not None:
             rows, labels = assignment.in_memory(seen, election)
             return agreeing_order(earlier(rows), labels, n_clusters)
@@ -534,6 +536,33 @@ class AutoClustering(
             geometry, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)
         )
 
+    def _election(self, seen, told, n_clusters, progress, rng):
+        """What candidates elect for the samples seen, of which users told weights and links."""
+        weight, links = told
+        given = Given(
+            None if weight is None else weight[seen.indices],
+            None if links is None else links.restricted(seen.indices),
+        )
+        found = self._candidates(seen.geometry, n_clusters, given, progress, rng)
+        return Election.of(found, n_clusters, rng, given)
+
+    def _election_of_all(self, X, drawn, out, told, n_clusters, progress, rng):
+        """What candidates that see outliers too elect for the samples that are left in.
+
+        None where there are no outliers, or where they spoil this: where a cluster consists mostly
+        of them.
+        """
+        present = np.full(len(out), True) if told[0] is None else told[0] > 0
+        absent, n_left = np.flatnonzero(out & present), np.count_nonzero(~out & present)
+        n_more = -(-len(absent) * len(drawn) // n_left)  # as large a share as of the others
+        if n_more == 0:
+            return None
+        rows = np.sort(np.concatenate([drawn, rng.permutation(absent)[:n_more]]))
+        whole = self._election(Seen.of(X, rows), told, n_clusters, progress, rng)
+        left = whole.restricted(~out[rows])
+        sizes, of_all = (np.bincount(one.labels, minlength=n_clusters) for one in (left, whole))
+        return left if (sizes > 0).all() and (2 * sizes >= of_all).all() else None
+
     def _candidates(self, geometry, n_clusters, given, progress, rng):
         if n_clusters == 1:
             return one_cluster(geometry.n_samples)
@@ -556,12 +585,12 @@ def n_named(known_labels):
     return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
 
 
-def evidence_of(election, found, structure, geometry):
+def evidence_of(election, structure, geometry):
     """Attributes that say what the candidates found, and how far to trust it."""
-    n_clusters = election.n_clusters
+    found, n_clusters = election.found, election.n_clusters
     spacing = gap_between(election.labels, geometry.tree)
     chance = chance_gap(geometry.n_samples, n_clusters)
-    agreement = agreement_with(election.labels, found) if n_clusters > 1 else np.nan
+    agreement = election.agreement if n_clusters > 1 else np.nan
     return {
         "n_clusters_": n_clusters,
         "candidates_": found,

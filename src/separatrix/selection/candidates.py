@@ -48,6 +48,7 @@ __all__ = [
 NOTHING = Given()
 # How the note of a candidate begins that found nothing.
 FAILED = "failed: "
+STOPPED = f"{FAILED}a callback stopped the fit before it was done"
 # Scores shown for each candidate, and the names of these features.
 FEATURES = {
     "neighbors": "confirmed",
@@ -159,7 +160,7 @@ def run_candidates(
         for number, one in enumerate(ready)
     ]
     nothing = np.zeros(len(X), dtype=np.int32)
-    not_run = (nothing, 0.0, f"{FAILED}a callback stopped the fit before it was done")
+    not_run = (nothing, 0.0, STOPPED)
     results: list[Any] = [not_run] * len(jobs)
     is_stopped = False
 
@@ -255,6 +256,11 @@ class Comparison:
     def failed(self) -> Array:
         """Whether each candidate raised an error."""
         return have_failed(self.notes)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a callback stopped the fit before all candidates were done."""
+        return STOPPED in self.notes
 
     @property
     def n_clusters(self) -> Array:

@@ -10,9 +10,10 @@ from separatrix.data.rows import in_doubles, rows_at
 from separatrix.result import Labelling, renumbered
 from separatrix.selection.candidates import SCORES, Comparison
 from separatrix.selection.consensus import consensus_labels, family_weights, vote_shares
+from separatrix.selection.trust import agreement_with
 from separatrix.similarity.geometry import Geometry
 
-__all__ = ["Election", "Seen", "one_cluster"]
+__all__ = ["Election", "Seen", "more_agreed", "one_cluster"]
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,19 @@ class Seen:
 
 @dataclass(frozen=True)
 class Election:
-    """Clusters that candidates elect.
+    """Candidates, and the clusters that they elect.
 
     Attributes
     ----------
+    found : Comparison
+        The candidates.
     labels : ndarray of shape (n_seen,)
-        Clusters.
+        The clusters.
     shares : ndarray of shape (n_seen, n_clusters)
         Votes for each cluster.
     """
 
+    found: Comparison
     labels: np.ndarray
     shares: np.ndarray
 
@@ -70,7 +74,7 @@ class Election:
         labels = consensus_labels(found.labels[used[votes > 0]], votes[votes > 0], n_clusters, rng)
         labels = given.kept(renumbered(labels, Labelling(labels, n_clusters).order))
         shares = family_weights([found.families[i] for i in used])
-        return cls(labels, vote_shares(labels, found.labels[used], shares, n_clusters))
+        return cls(found, labels, vote_shares(labels, found.labels[used], shares, n_clusters))
 
     @property
     def n_clusters(self):
@@ -82,10 +86,27 @@ class Election:
         """Votes for each sample's cluster."""
         return self.shares[np.arange(len(self.labels)), self.labels]
 
+    @property
+    def agreement(self):
+        """How far the candidates agree with what they elect."""
+        return agreement_with(self.labels, self.found)
+
     def renumbered(self, order):
         """The same clusters, number i being what was number `order[i]`."""
         labels = renumbered(self.labels, order)
         return replace(self, labels=labels, shares=self.shares[:, order])
+
+    def restricted(self, rows):
+        """The same for some of the samples."""
+        found = replace(self.found, labels=self.found.labels[:, rows])
+        return Election(found, self.labels[rows], self.shares[rows])
+
+
+def more_agreed(election, whole):
+    """Of two elections for the same samples, the second if its candidates agree more."""
+    if election.found.is_stopped or whole.found.is_stopped:
+        return election
+    return whole if whole.agreement > election.agreement else election
 
 
 def one_cluster(n_samples):

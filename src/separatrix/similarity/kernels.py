@@ -596,14 +596,16 @@ def constant_to_kernel():
     )
 
 
-def scatter_in_kernel(K):
+def scatter_in_kernel(K, weights=None):
     """Sum of the squared distances of samples from their mean, in the space of a kernel matrix."""
-    return float(np.trace(K) - K.sum() / len(K))
+    weights = np.ones(len(K)) if weights is None else weights
+    return float(weights @ np.diag(K) - weights @ K @ weights / weights.sum())
 
 
-def differ_in_kernel(K):
+def differ_in_kernel(K, weights=None):
     """Whether samples differ beyond rounding in the space of a kernel matrix."""
-    return scatter_in_kernel(K) > CONSTANT * np.trace(K)
+    total = np.trace(K) if weights is None else weights @ np.diag(K)
+    return scatter_in_kernel(K, weights) > CONSTANT * total
 
 
 def indefinite_kernel(lowest, largest):

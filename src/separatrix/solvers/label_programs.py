@@ -474,12 +474,18 @@ def optimize_labels(program, *, triangles, tol, max_steps, progress):
 class MachineProgram(Program):
     r"""A support vector machine without an intercept: nothing is relaxed, so there is no matrix.
 
-    .. math:: \max_{0 \le \alpha \le C} \; 2 \alpha^\top 1 - \alpha^\top N \alpha
+    .. math:: \max_{0 \le \alpha \le C r} \; 2 \alpha^\top r - \alpha^\top N \alpha
+
+    The roots r of the weights are ones without weights. Otherwise N has been multiplied by them on
+    both sides, as in `GeneralizedProgram`, and :math:`\alpha_i / r_i` is the multiplier of each
+    copy of a sample.
     """
 
-    def __init__(self, N, C):
-        self.N, self.C, self.n = N, C, len(N)
-        self.gains = np.full(self.n, 2.0)
+    def __init__(self, N, C, roots=None):
+        self.N, self.n = N, len(N)
+        self.roots = np.ones(self.n) if roots is None else roots
+        self.C = C * self.roots
+        self.gains = 2 * self.roots
 
     def start(self):
         """Small alpha."""
@@ -514,11 +520,11 @@ class MachineProgram(Program):
 
     def upper_bound(self, x, M, y):
         """Value by the dual problem."""
-        return machine_bound(self.N, x, y, self.C)
+        return machine_bound(self.N, x, y, self.C, self.roots)
 
     def lower_bound(self, x):
         """Value of alpha."""
-        return float(2 * x.sum() - x @ self.N @ x)
+        return float(self.gains @ x - x @ self.N @ x)
 
 
 def first_alpha(K, C):
@@ -526,19 +532,19 @@ def first_alpha(K, C):
     return np.minimum(C, 1 / np.maximum(np.abs(K).sum(axis=1), np.finfo(np.float64).tiny))
 
 
-def machine_bound(N, alpha, y, C):
-    r"""Bound from above of a machine's value, :math:`v^\top N^{-1} v + 2 C 1^\top \mu`.
+def machine_bound(N, alpha, y, C, roots=1.0):
+    r"""Bound from above of a machine's value, :math:`v^\top N^{-1} v + 2 \mu^\top C`.
 
-    This is its dual, for any :math:`\mu, \nu \ge 0` and :math:`v = 1 + \nu - \mu`: for those at
+    This is its dual, for any :math:`\mu, \nu \ge 0` and :math:`v = r + \nu - \mu`: for those at
     hand, halves of `y`, and for those that make alpha optimal, :math:`v = N \alpha`.
     """
     n = len(N)
     fitted = N @ alpha
-    bound = alpha @ fitted + 2 * C * np.maximum(1 - fitted, 0).sum()
-    v = 1 + 0.5 * (y[:n] - y[n : 2 * n])
+    bound = alpha @ fitted + 2 * (C * np.maximum(roots - fitted, 0)).sum()
+    v = roots + 0.5 * (y[:n] - y[n : 2 * n])
     with suppress(LinAlgError):
         solved = cho_solve(cho_factor(N, lower=True, check_finite=False), v)
-        bound = min(bound, v @ solved + C * y[n : 2 * n].sum())
+        bound = min(bound, v @ solved + (C * y[n : 2 * n]).sum())
     return float(bound)
 
 
@@ -557,13 +563,27 @@ class GeneralizedProgram(Program):
 
     With :math:`G = L L^\top` the constraint is :math:`I - L^\top \operatorname{diag}(\gamma) L
     \succeq 0`, and its multiplier represents products of values without L on both sides.
+
+    A sample of weight w stands for w copies, of which all have the same gamma, since the program
+    is concave and the same for them. It has one gamma, which gains w, and of the space of its
+    copies only the direction of their sum, whose row and column in G have the factor
+    :math:`\sqrt w`.
+
+    Parameters
+    ----------
+    G : ndarray of shape (n, n)
+        Positive definite matrix.
+    C : float or ndarray of shape (n,)
+        Largest gamma.
+    weight : ndarray of shape (n,), default=None
+        Weights of the samples; None for ones.
     """
 
-    def __init__(self, G, C):
+    def __init__(self, G, C, weight=None):
         self.C, self.n = C, len(G)
         self.L = factor_of(G)
         self.largest = np.abs(G).sum(axis=1).max()
-        self.gains = np.ones(self.n)
+        self.gains = np.ones(self.n) if weight is None else weight
 
     def products(self, M):
         """Products of values, from their multiplier."""
@@ -571,7 +591,7 @@ class GeneralizedProgram(Program):
 
     def start(self):
         """Equal gamma, half of what is certainly allowed, and a point of the central path."""
-        size = 0.5 * min(self.C, 1 / self.largest)
+        size = 0.5 * min(np.min(self.C), 1 / self.largest)
         x = np.full(self.n, size)
         X, s = self.constraints(x)
         return x, size * inverse(X), size / s
@@ -604,8 +624,8 @@ class GeneralizedProgram(Program):
 
     def upper_bound(self, x, M, y):
         """Value of M as the products of values."""
-        missing = np.maximum(1 - self._squares(M), 0.0)
-        return float(np.trace(M) + self.C * missing.sum())
+        missing = np.maximum(self.gains - self._squares(M), 0.0)
+        return float(np.trace(M) + (self.C * missing).sum())
 
     def _squares(self, M):
         """Diagonal of the products of values."""
@@ -627,7 +647,7 @@ def status_of(relaxation, tol):
     return Status.GAP_LEFT if relaxation.gap > tol else Status.CONVERGED
 
 
-def best_labelling(M, K, *, C, signs_of, n_draws, rng):
+def best_labelling(M, K, *, C, signs_of, n_draws, rng, weight=None):
     """Of several roundings of relaxed labels, the one with the best machine.
 
     Usually M has two or three large eigenvalues. The first eigenvector is rotated into the second
@@ -647,12 +667,15 @@ def best_labelling(M, K, *, C, signs_of, n_draws, rng):
         How many steps to turn, and how many combinations to draw.
     rng : RandomState
         Draws them.
+    weight : ndarray of shape (n,), default=None
+        Weights of the samples, whose roots M and K have been multiplied by; None for ones.
 
     Returns
     -------
     response : ndarray of shape (n,)
-        Multipliers of the machine times labels, -1 or 1.
+        Multipliers of the machine, of all copies of a sample together, times labels, -1 or 1.
     """
+    roots = np.ones(len(M)) if weight is None else np.sqrt(weight)
     values, vectors = eigh(M, driver="evd", check_finite=False)
     vectors *= np.sqrt(np.maximum(values, 0.0))
     angles = np.pi * np.arange(n_draws + 1) / (n_draws + 1)
@@ -664,8 +687,8 @@ def best_labelling(M, K, *, C, signs_of, n_draws, rng):
         candidates = candidates[parted]
     objective, response = np.inf, None
     for signs in np.unique(candidates * candidates[:, :1], axis=0):
-        program = MachineProgram(signs[:, None] * K * signs, C)
+        program = MachineProgram(signs[:, None] * K * signs, C, roots)
         machine = optimize_program(program, tol=MACHINE_TOL, max_steps=100, progress=Progress())
         if machine.objective < objective:
-            objective, response = machine.objective, machine.x * signs
+            objective, response = machine.objective, roots * machine.x * signs
     return response
