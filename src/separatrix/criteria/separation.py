@@ -199,7 +199,6 @@ class MaximinSeparationClustering(BoundaryClustering):
     pairwise_separation_: Array
     gamma_: float
 
-    _weighs_known = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **KERNEL,
@@ -213,6 +212,7 @@ class MaximinSeparationClustering(BoundaryClustering):
         **OUTLIERS,
         **WARM_START,
     }
+    _weighs_known = True
 
     def __init__(
         self,
