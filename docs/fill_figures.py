@@ -265,16 +265,69 @@ def duration(seconds):
     return f"{seconds / unit:.2g} {name}"
 
 
+HALVES = {"development": ["development"], "confirmation": ["confirmation", "third"]}
+
+
+def levels(_):
+    """What each level of the test for structure makes of tables without clusters and of sets."""
+    found = results("trust/trust")
+    of_half = {half: found[half]["levels"] for half in HALVES if half in found}
+    columns = {
+        **{f"none, {half} tables": (half, "none") for half in of_half},
+        **{f"right, {part}": (half, part) for half in of_half for part in HALVES[half]},
+        **{f"missed, {half}": (half, "found but none") for half in of_half},
+    }
+    lines = ["| p below | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for level in found["development"]["levels"]:
+        row = [f"{of_half[half][level][what]:.0%}" for half, what in columns.values()]
+        shown = "without the test" if float(level) == 1 else level
+        mark = "**" if float(level) == found["development"]["level"] else ""
+        lines.append("| " + " | ".join(f"{mark}{cell}{mark}" for cell in [shown, *row]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+TRUSTED_FIGURES = {
+    "nulls: strong, n_clusters=None": "tables without clusters called strong",
+    "nulls: strong or moderate, n_clusters=None": "called strong or moderate",
+    "nulls: strong, n_clusters=2": "called strong, two clusters asked for",
+    "nulls: strong or moderate, n_clusters=2": "called strong or moderate, two clusters asked for",
+    "nulls: no clusters, n_clusters=None": "said to have no clusters",
+    "labelled: of these strong or moderate": "strong or moderate, of sets with ARI above .8",
+    "labelled: of these no clusters, n_clusters=None": (
+        "no clusters, of sets that a candidate finds with ARI above .5"
+    ),
+}
+
+
+def words(_):
+    """What the words of AutoClustering are worth on labelled sets and without clusters."""
+    found = results("trust/trust")
+    halves = [half for half in HALVES if half in found]
+    lines = ["| | " + " | ".join(halves) + " |", "|---" * (len(halves) + 1) + "|"]
+    for word in ("strong", "moderate", "weak", "unsure", "none"):
+        cells = []
+        for half in halves:
+            n_sets = found[half][f"labelled: sets called {word}"]
+            mean = found[half][f"labelled: mean ARI where {word}"]
+            cells.append(f"{mean:.2f} ({n_sets} sets)" if n_sets else "–")
+        lines.append(f"| mean ARI where {word} | {' | '.join(cells)} |")
+    for key, text in TRUSTED_FIGURES.items():
+        lines.append(f"| {text} | " + " | ".join(f"{found[h][key]:.0%}" for h in halves) + " |")
+    return "\n".join(lines) + "\n"
+
+
 TABLES = {
     "all_speeds": all_speeds,
     "estimates": estimates,
     "false_alarms": false_alarms,
     "known_labels": known_labels,
+    "levels": levels,
     "lowered": lowered,
     "outliers": outliers,
     "probabilities": probabilities,
     "sizes_measured": sizes_measured,
     "speed": speed,
+    "words": words,
 }
 
 

@@ -66,6 +66,14 @@ def test_what_differs_little_is_not_told():
     assert found[4.0].startswith("large feature 0")
 
 
+def test_beside_clear_differences_slight_ones_are_not_told():
+    parity = np.arange(N) % 2
+    slight, clear = (np.arange(N) // 2 + size * parity for size in (4.0, 40.0))
+    assert 0.2 < effect_by_hand(slight, parity == 1) < 0.5 < effect_by_hand(clear, parity == 1)
+    told = profile(np.column_stack([slight, clear]), parity).clusters[1].differences
+    assert [one.column for one in told] == ["feature 1"]
+
+
 def test_at_most_three_columns_are_told_the_largest_first():
     X = np.arange(30.0)[:, None] * np.ones(6) + np.random.default_rng(0).normal(
         scale=[1, 2, 4, 8, 16, 32], size=(30, 6)

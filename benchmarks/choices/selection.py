@@ -195,7 +195,7 @@ def measure_peers(name, rows, choose):
     joblib.dump(found, path, compress=3)
 
 
-def measure_default(name, rows, draw, choose):
+def measure_default(name, rows, draw, choose, tiers=("fast", "thorough")):
     """Scores of AutoClustering and of its candidates, kept in a file with the rules' hash."""
     path = stored(name, rows, draw)
     if path.exists() and joblib.load(path)["rules"] == fingerprint():
@@ -205,7 +205,7 @@ def measure_default(name, rows, draw, choose):
     k, score = len(np.unique(y[counts])), scorer(y, counts)
     found = {"name": name, "rules": fingerprint(), "draw": draw, "k": k, "shape": X.shape}
     found |= {"ARI": {}, "seconds": {}}
-    for tier in ("fast", "thorough") if draw == 0 else ("fast",):
+    for tier in tiers if draw == 0 else ("fast",):
         begin = time.process_time()
         model = AutoClustering(k, tier=tier, random_state=draw).fit(X)
         found["seconds"][tier] = time.process_time() - begin
@@ -214,7 +214,7 @@ def measure_default(name, rows, draw, choose):
         best = scorer(y[seen], counts[seen])(model.best_candidate_labels_)
         found["ARI"][f"{tier}, best candidate"] = best
         found[tier] = what_was_found(model, X, y, counts)
-        if len(model.sample_indices_) < len(X):
+        if len(model.sample_indices_) < len(X) and len(tiers) > 1:
             found[tier]["extensions"] = by_every_rule(model, X, score)
     if choose and draw == 0 and k <= MAX_CLUSTERS:
         auto = AutoClustering(max_clusters=MAX_CLUSTERS).fit(X)
@@ -592,6 +592,7 @@ def main():
     parser.add_argument("--sets", type=int, help="only so many of each part")
     parser.add_argument("--no-k", action="store_true")
     parser.add_argument("--peers-only", action="store_true")
+    parser.add_argument("--fast", action="store_true", help="all that trust.py reads, no more")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", help="why a part is read with other rules than before")
     options = parser.parse_args()
@@ -600,12 +601,15 @@ def main():
     names = {part: PARTS[part][: options.sets] for part in parts}
     if options.what == "measure":
         jobs, choose = [], not options.no_k
+        tiers = ("fast",) if options.fast else ("fast", "thorough")
         for name in [name for part in parts for name in names[part]]:
-            jobs.append(joblib.delayed(measure_peers)(name, options.rows, choose))
+            if not options.fast:
+                jobs.append(joblib.delayed(measure_peers)(name, options.rows, choose))
             sampled = len(read(name, options.rows)[1]) > MAX_SAMPLES["fast"]
-            for draw in range(options.draws if sampled and not options.peers_only else 1):
+            several = sampled and not (options.peers_only or options.fast)
+            for draw in range(options.draws if several else 1):
                 if not options.peers_only:
-                    arguments = name, options.rows, draw, choose
+                    arguments = name, options.rows, draw, choose, tiers
                     jobs.append(joblib.delayed(measure_default)(*arguments))
         with joblib.parallel_config("loky", inner_max_num_threads=1):
             joblib.Parallel(options.jobs, batch_size=1, verbose=1)(jobs)

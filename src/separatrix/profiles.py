@@ -15,6 +15,7 @@ __all__ = ["ClusterProfile", "Difference", "Profile", "profile", "profile_of"]
 
 MOST_TOLD = 3  # columns shown for each cluster
 LEAST_TOLD = 0.2  # standard deviations; smaller differences are left out
+CLEAR = 0.5  # standard deviations; beside such differences, smaller ones say nothing
 MISSING = "missing"
 HEADER = ["cluster", "rows", "share", "typical"]
 QUARTILES = {"25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -164,7 +165,7 @@ def profile(X: Any, labels: ArrayLike, feature_names: Any = None) -> Profile:
     .. math:: \frac{\bar x_k - \bar x_{-k}}{s}
 
     A category is compared by its share of the rows, so that its difference is comparable with that
-    of a number. Differences below 0.2 are left out.
+    of a number. Differences below 0.5 are left out; where all are, those from 0.2 on are told.
 
     Parameters
     ----------
@@ -238,7 +239,9 @@ def _largest(differences):
     of_columns: dict[str, Difference] = {}
     for one in ranked:
         of_columns.setdefault(one.column, one)
-    return [one for one in of_columns.values() if abs(one.effect) >= LEAST_TOLD][:MOST_TOLD]
+    told = [one for one in of_columns.values() if abs(one.effect) >= LEAST_TOLD]
+    clear = [one for one in told if abs(one.effect) >= CLEAR]
+    return (clear or told)[:MOST_TOLD]
 
 
 # --- one column ---------------------------------------------------------------------------------

@@ -240,7 +240,45 @@ def test_a_result_prints_as_a_table():
     assert Structure(0.0, np.array([]), 1.0).to_frame().empty
 
 
+@pytest.mark.parametrize(("p_value", "is_clear"), [(0.0005, True), (0.6, False), (0.9, True)])
+def test_few_tables_are_enough_only_where_more_would_hardly_change_the_finding(
+    monkeypatch, p_value, is_clear
+):
+    seen = []
+
+    def tested(found, without, kind, level):
+        seen.append(len(without))
+        return Structure(0.0, np.zeros(len(without)), p_value, kind, {}, level)
+
+    monkeypatch.setattr(module, "_test", tested)
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    module.structure_of_samples(X, None, np.random.RandomState(0))
+    assert (max(seen) == module.FIRST_DRAWS) == is_clear
+
+
+@pytest.mark.parametrize(
+    ("p_value", "told"),
+    [(0.0004, "clusters found"), (0.05, "clusters likely"), (0.14, "clusters likely"),
+     (0.15, "no clusters found")],
+)  # fmt: skip
+def test_words_claim_less_the_more_tables_look_alike(p_value, told):
+    found = Structure(4.0, np.zeros(16), p_value)
+    assert found.words.startswith(told)
+    assert found.has_clusters == (p_value < 0.15)
+
+
 def test_samples_of_two_values_have_no_three_clusters_and_cause_no_warning():
     X = np.repeat([0.41202404, -0.08273423], [8, 6])[:, None]
     found = module.structure_of_samples(X, None, np.random.RandomState(0))
     assert 0 <= found.p_value <= 1
+
+
+def test_a_level_of_one_compares_with_all_kinds_of_tables():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    of_level = {
+        level: module.structure_of_samples(X, None, np.random.RandomState(0), level)
+        for level in (0.15, 1.0)
+    }
+    assert not of_level[0.15].has_clusters
+    assert of_level[1.0].has_clusters
+    assert of_level[1.0].p_value >= of_level[0.15].p_value

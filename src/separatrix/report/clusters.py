@@ -23,11 +23,13 @@ HALF, ONE = 0.5, 1.0  # standard deviations for one and for two signs
 
 def clusters_table(c):
     """Size of each cluster, and what is typical of it."""
-    typical = None
+    typical, caption = None, "Size of each cluster"
+    if c.n_clusters > 1:
+        caption = "Each cluster, and how it differs from the rest of the rows"
     if c.profile is not None and c.n_clusters > 1:
         typical = [one.text for one in c.profile.clusters] + [""] * (OUTLIERS in c.clusters)
     return table(
-        "Each cluster, and how it differs from the rest of the rows",
+        caption,
         ("cluster", [label(code, name) for code, name in enumerate(c.clusters)]),
         ("rows", [Markup(f"{size:,}") for size in c.sizes]),
         ("share", with_bars(percents(c.sizes / len(c.codes)), c.sizes, range(len(c.sizes)))),

@@ -64,7 +64,7 @@ def clustering_page(estimator, X, feature_names, row_names, model_path):
         heat=heat_map(c) if is_explained else None,
         typical=typical_rows(c) if n_features and c.n_clusters else None,
         nearest=doubtful_rows(c),
-        unranked=c.doubts is None,
+        unranked=c.doubts is None and c.n_clusters > 1,
         confidence=c.doubts is not None and c.confidence is not None,
         leads=c.leads is not None and c.confidence is None,
         projection=projection,

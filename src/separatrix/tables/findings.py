@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._sklearn import one_blas_thread
 from separatrix._typing import ArrayLike
 
 __all__ = ["OVERRULED", "Finding", "cluster_findings", "reason_to_leave_out", "same_as"]
@@ -193,6 +194,7 @@ def _share_decided(codes, labels):
     return (counts.max(axis=1).sum() - largest) / (len(codes) - largest)
 
 
+@one_blas_thread
 def _explained(X, labels):
     """Variance of each feature that lies between clusters."""
     clusters, codes = np.unique(labels, return_inverse=True)

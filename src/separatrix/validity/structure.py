@@ -36,13 +36,15 @@ __all__ = [
 # fewer tables without clusters pass than this share: about four in a hundred, by
 # benchmarks/choices/trust.py.
 LEVEL = 0.15
+# p-values from which on the words admit that some tables without clusters have as much structure.
+LIKELY = 0.05
 # Number of samples used, and used at first: clear clusters show in these.
 MAX_SAMPLES = 2_000
 FIRST_SAMPLES = 1_000
 # Tables without clusters of each kind that are drawn first, and p-values below and above which
 # more of them would not change the finding.
 FIRST_DRAWS = 8
-CLEAR = (0.001, 0.5)
+CLEAR = (0.001, 0.8)
 # Else the fewest and the most of each kind, and the samples that they have together.
 N_DRAWS = (16, 24)
 N_DRAWN_SAMPLES = 16_000
@@ -250,6 +252,8 @@ class Structure:
         if not n_draws:
             return "no clusters found, too few different samples to tell"
         told = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        if self.has_clusters and self.p_value >= LIKELY:
+            return f"clusters likely, few tables without clusters look alike ({told})"
         if self.has_clusters:
             return f"clusters found, tables without clusters look different ({told})"
         return f"no clusters found, tables without clusters look alike ({told})"
@@ -287,18 +291,18 @@ class Structure:
         return data_frame(columns, list(self.measures), "measure")
 
 
-def structure_of_samples(X, n_jobs, rng):
+def structure_of_samples(X, n_jobs, rng, level=LEVEL):
     """Whether samples have clusters, by cheap clusterings of them and of other tables."""
     clusterings = partial(cheap_clusterings, NUMBERS)
     order = rng.permutation(len(X))
     if len(X) > FIRST_SAMPLES:
         first = X[np.sort(order[:FIRST_SAMPLES])]
-        drawn = {"n_draws": FIRST_DRAWS, "n_jobs": n_jobs, "rng": rng}
+        drawn = {"n_draws": FIRST_DRAWS, "level": level, "n_jobs": n_jobs, "rng": rng}
         test = structure_of(first, clusterings, clusterings, **drawn)
         if test.p_value < CLEAR[0]:
             return test
     X = X[np.sort(order[:MAX_SAMPLES])]
-    return structure_of(X, clusterings, clusterings, n_jobs=n_jobs, rng=rng)
+    return structure_of(X, clusterings, clusterings, level=level, n_jobs=n_jobs, rng=rng)
 
 
 @one_thread
