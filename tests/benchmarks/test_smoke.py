@@ -85,7 +85,7 @@ def run_known_labels(module, monkeypatch, tmp_path):
     kept = tmp_path / "known_labels.json"
     shrink(module, monkeypatch, RESULTS=kept)
     methods = ["KernelKMeans", "MaximinSeparationClustering"]
-    module.main(methods, ["iris"], 45, draws=1, jobs=1, keeps=True)
+    module.main(methods, ["iris"], 45, seeds=range(1), jobs=1, keeps=True)
     assert set(json.loads(kept.read_text("utf-8"))) == {"classifiers", *methods}
 
 
