@@ -40,7 +40,7 @@ def test_ridges_solve_the_bordered_system(C, weighted):
         model, values = dual.fit(targets, C)
         np.testing.assert_allclose(model.coef, alpha, rtol=1e-6, atol=1e-7 * C)
         assert model.intercept == pytest.approx(b, rel=1e-7, abs=1e-8)
-        assert model.norm == pytest.approx(alpha @ X @ X.T @ alpha, rel=1e-6)
+        assert model.norm == pytest.approx(alpha @ X @ X.T @ alpha, rel=1e-6, abs=1e-9 * C)
         np.testing.assert_allclose(values, fitted, rtol=1e-7, atol=1e-8)
 
 
