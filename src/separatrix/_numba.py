@@ -63,15 +63,18 @@ class Gradual:
     budget : int
         Work of all calls together that Python does. Beyond it, and where compiled code is at hand,
         in this process or on disk, that is used.
+    largest : int, default=None
+        Work of a single call beyond which it is compiled at once; None for the budget.
     """
 
-    def __init__(self, compiled, budget):
+    def __init__(self, compiled, budget, largest=None):
         self.compiled = compiled
         self._left = budget
+        self._largest = budget if largest is None else largest
 
     def __call__(self, *args):
         work = args[0].size
-        if work > self._left or self.compiled.signatures or self._is_on_disk:
+        if work > min(self._left, self._largest) or self.compiled.signatures or self._is_on_disk:
             return self.compiled(*args)
         self._left -= work
         with np.errstate(all="ignore"):  # compiled code does not report it either

@@ -251,7 +251,12 @@ def test_calls_are_compiled_once_their_work_is_worth_it(monkeypatch):
     for size in (6, 5, 4, 1):  # of which the second and the last are too much
         np.testing.assert_array_equal(gradual(np.ones(size)), np.full(size, 2.0))
     assert calls == [5, 1]
+    bounded = Gradual(Compiled(), budget=10, largest=3)
+    for size in (3, 4, 2):  # one call is too much for Python alone
+        bounded(np.ones(size))
+    assert calls == [5, 1, 4]
+    calls.clear()
     ready = Gradual(Compiled(), budget=10)
     ready.compiled.signatures = ("of this process",)
     ready(np.ones(1))
-    assert calls == [5, 1, 1]
+    assert calls == [1]

@@ -216,6 +216,7 @@ def _transpose(
             matrix[c, d], matrix[d, c] = matrix[d, c], matrix[c, d]
 
 
-# Up to this many scores, compilation takes longer than the transport itself.
-INTERPRETED = 150_000
-transported = Gradual(_transported, INTERPRETED)
+# Up to this many scores, compilation takes longer than the transport itself, whose time grows with
+# their square: 20,000 at once take three times as long as compilation.
+INTERPRETED, LARGEST_INTERPRETED = 150_000, 6_000
+transported = Gradual(_transported, INTERPRETED, LARGEST_INTERPRETED)
