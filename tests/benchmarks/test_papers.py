@@ -352,7 +352,11 @@ def test_pages_are_those_of_the_results(name, harness, pages):
 
 
 # Differences and ratios of figures that stand in the tables.
-DERIVED = {"umcrls": {"2.7", "2.1"}, "odmc": {".057", ".051"}}
+DERIVED = {
+    "umcrls": {"2.7", "2.1"},
+    "odmc": {".057", ".051"},
+    "mmc": {"29.3", "35.9", "42.3", "43.4", "44.7", "44.9"},  # extremes of runs, whose mean is on the page
+}
 
 
 def measured_on(page):

@@ -148,7 +148,7 @@ def run_trust(module, monkeypatch, tmp_path):
     halves = {"development": ["development"], "confirmation": []}
     shrink(module, monkeypatch, RESULTS=tmp_path, HALVES=halves)
     shrink(module, monkeypatch, PARTS={"development": ["sklearn-wine"]})
-    main_of(module, monkeypatch, "measure", "--nulls", 1)
+    main_of(module, monkeypatch, "measure", "--nulls", 1, "--rows", 60)
     main_of(module, monkeypatch, "report", "--nulls", 1, "--rows", 60)
     figures = json.loads((tmp_path / "trust.json").read_text())["development"]
     assert (figures["n_nulls"], figures["n_sets"]) == (1, 1)

@@ -1,7 +1,7 @@
 """Optimal transport of samples to clusters of given sizes, by compiled loops.
 
-Loops are written out where NumPy has one call: numba takes seconds to compile some of these, above
-all assignments to slices, which may fail with a text.
+Loops are written out where NumPy has one call: numba compiles some of these slowly, above all
+assignments to slices, which may fail with a text.
 """
 
 import numpy as np

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._sklearn import one_blas_thread
 from separatrix._typing import ArrayLike
 
 __all__ = ["OVERRULED", "Finding", "cluster_findings", "reason_to_leave_out", "same_as"]
@@ -152,6 +151,8 @@ def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Findi
     """
     from sklearn.metrics import adjusted_rand_score
 
+    from separatrix._sklearn import one_blas_thread  # not at the top: refusals need no SciPy
+
     clusters, labels = np.unique(labels, return_inverse=True)
     if len(clusters) < 2:
         return []
@@ -173,7 +174,7 @@ def cluster_findings(preparer: Any, table: Any, labels: ArrayLike) -> list[Findi
     names = [made.column for made in preparer.features_]
     explained, variance = (
         np.array([of_each[sources == name].sum() for name in names])
-        for of_each in (_explained(X, labels), X.var(axis=0))
+        for of_each in (one_blas_thread(_explained)(X, labels), X.var(axis=0))
     )
     most = explained.argmax()
     share = explained[most] / (explained.sum() or 1)
@@ -194,7 +195,6 @@ def _share_decided(codes, labels):
     return (counts.max(axis=1).sum() - largest) / (len(codes) - largest)
 
 
-@one_blas_thread
 def _explained(X, labels):
     """Variance of each feature that lies between clusters."""
     clusters, codes = np.unique(labels, return_inverse=True)
