@@ -355,7 +355,8 @@ def test_pages_are_those_of_the_results(name, harness, pages):
 DERIVED = {
     "umcrls": {"2.7", "2.1"},
     "odmc": {".057", ".051"},
-    "mmc": {"29.3", "35.9", "42.3", "43.4", "44.7", "44.9"},  # extremes of runs, whose mean is on the page
+    # extremes of runs, whose mean is on the page
+    "mmc": {"29.3", "35.9", "42.3", "43.4", "44.7", "44.9"},
 }
 
 
