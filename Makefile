@@ -14,7 +14,7 @@ digits: .venv/cli.stamp
 
 # All tests; the slowest are listed at the end.
 test: .venv/dev.stamp
-	@echo "up to eight minutes on two cores; make test-fast takes less than 90 seconds"
+	@echo "about six minutes on two cores; make test-fast takes less than 90 seconds"
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
 
 # The tests that are fast: those of tests/slow.txt are left out.

@@ -21,7 +21,8 @@ from sklearn.base import is_clusterer
 
 import separatrix
 
-WARM_UP = 10  # fits until caches are filled
+# Fits until caches and the memory of threads are filled: this share of the refits, or more.
+WARM_UP_SHARE, WARM_UP = 0.25, 10
 SLACK, GROWTH = 1.0, 0.0005  # megabytes: of the allocator, and of each refit
 N_THREADS = 8
 
@@ -48,7 +49,7 @@ def status(name):
 def growth(estimator, n_refits):
     """Megabytes that refits of an estimator add to the memory of this process."""
     X, model = samples(0), estimator(2)
-    for _ in range(WARM_UP):
+    for _ in range(max(WARM_UP, int(WARM_UP_SHARE * n_refits))):
         model.fit(X)
     gc.collect()
     before = status("VmRSS")
