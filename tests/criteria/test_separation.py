@@ -158,14 +158,14 @@ def test_no_labels_on_the_way_are_better(n_clusters):
     assert ended_lower > 0  # otherwise nothing was shown
 
 
-@pytest.mark.parametrize(("solver", "first"), [("mpm", 0), ("gep", 25)])
-def test_features_that_are_constant_within_clusters_are_left_out(solver, first):
+@pytest.mark.parametrize("solver", ["mpm", "gep"])
+def test_features_that_are_constant_within_clusters_are_left_out(solver):
     """What rounding leaves of a constant when samples come and go is no variance.
 
-    Where it counts as one, a third of these fifty draws are refused.
+    Where it counts as one, a third of these draws are refused.
     """
     X, _ = load_digits(return_X_y=True)
-    for seed in range(first, first + 25):
+    for seed in range(50):
         rows = np.random.RandomState(seed).permutation(len(X))[:600]
         fit_quietly(MaximinSeparationClustering(10, solver=solver, max_iter=3), X[rows])
 
