@@ -226,7 +226,7 @@ def test_page_has_marks_counts_and_reasons(harness, pages, tmp_path):
     lines = pages.page(paper, [table], results).splitlines()
     assert "| a | 5 | 5.00 ✓ | 1.00 ★ | 9.00 ✗ |  |" in lines
     assert "| b | 5 | – | 7.00 ✗ | – | The data are others. |" in lines
-    assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 1 (50%) | 0 | 0 of 0 |" in lines
+    assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 0 (0%) | 1 (50%) | 0 of 0 |" in lines
     assert "- ✗ All are small. Here: 7.0." in lines
 
 
@@ -245,7 +245,7 @@ def test_readings_of_a_row_are_one_cell(harness, pages, tmp_path):
         results.add(job, told(**job.settings), 30.0)
     paper = harness.Paper("p", "Paper", "By us.", 1, {"why": {"t": {"b / method": "Other data."}}})
     lines = pages.page(paper, [table], results).splitlines()
-    assert "| all | 3 | 2 | 2 | 0 (0%) | 1 (50%) | 1 (50%) | 0 | 0 of 0 |" in lines
+    assert "| all | 3 | 2 | 2 | 0 (0%) | 1 (50%) | 0 (0%) | 1 (50%) | 0 of 0 |" in lines
     assert "| a | 5 | 9.00 ✗ | reached as 'a again' |" in lines
     assert "| b again | 5 | 9.00 ✗ | Other data. |" in lines
     assert "| c | 5 | – | not measured: about 4 min of one core |" in lines
@@ -269,15 +269,29 @@ def test_totals_are_given_without_readings_added_after_a_miss(harness, pages, tm
     ):
         table = table_of(harness, jobs, cells, tolerance=0.1, readings={"a again": "a"},
                          later_readings=later)  # fmt: skip
-        either = {(): "2 (100%)"}.get(later, "1 (50%)")
+        any_first = {(): "2 (100%)"}.get(later, "1 (50%)")
         page = pages.page(paper, [table], results)
-        row = f"| 2 | 2 | 2 | {paper_first} | {ours_first} | {either} | 0 | 0 of 0 |"
+        row = f"| 2 | 2 | 2 | {paper_first} | {ours_first} | 0 (0%) | {any_first} | 0 of 0 |"
         for written in (page, pages.index([(paper, [table], results)])):
             assert pages.WHAT_IS_AIMED_AT in written
-            assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 2 (100%) | 0 | 0 of 0 |" in written
+            assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 0 (0%) | 2 (100%) | 0 of 0 |" in written
             assert f"| without later readings {row}" in written
         names = ", ".join(f"'{name}'" for name in later)
         assert (f"Added after a cell had been seen to miss: {names}." in page) == bool(later)
+
+
+def test_a_cell_that_only_the_default_reaches_counts(harness, pages, tmp_path):
+    jobs = [harness.Job(name, told, {"values": v}) for name, v in (("o", 9.0), ("d", 5.0))]
+    cells = [
+        harness.value_cell("a", "method", variant, job, "value", 5.0)
+        for variant, job in zip(("ours", "default"), jobs, strict=True)
+    ]
+    results = harness.Results(tmp_path / "paper.jsonl", 1)
+    for job in jobs:
+        results.add(job, told(**job.settings), 30.0)
+    table = table_of(harness, jobs, cells, tolerance=0.1)
+    page = pages.page(harness.Paper("p", "Paper", "By us.", 1, {}), [table], results)
+    assert "| all | 1 | 1 | 1 | 0 (0%) | 0 (0%) | 1 (100%) | 1 (100%) | 0 of 0 |" in page
 
 
 def at_most(values, most):

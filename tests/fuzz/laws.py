@@ -172,6 +172,9 @@ class Told:
     where: str
 
 
+OF_WARNINGS = {"warnings.py", "_py_warnings.py"}  # the latter from Python 3.14 on
+
+
 @contextmanager
 def recorded():
     """Collect all warnings, with the place that each comes from."""
@@ -182,7 +185,7 @@ def recorded():
         while frame is not None:
             frames.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
             frame = frame.f_back
-        frames = [f for f in frames[::-1] if Path(f[0]).name != "warnings.py"]
+        frames = [f for f in frames[::-1] if Path(f[0]).name not in OF_WARNINGS]
         told.append(Told(message, filename, frames[-1][0], place_in_package(frames)))
 
     with warnings.catch_warnings():

@@ -49,4 +49,4 @@ def test_rounding_ends_a_search_that_asks_for_too_much():
     found = optimize_program(program, tol=0.0, max_steps=1000, progress=Progress())
     assert found.status in (Status.STALLED, Status.CONVERGED)  # the bounds may meet exactly
     assert found.n_iter < 100
-    assert -1e-12 <= found.gap < 1e-7  # rounding may let the bounds cross
+    assert -1e-9 <= found.gap < 1e-7  # rounding may let the bounds cross
