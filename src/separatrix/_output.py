@@ -8,8 +8,11 @@ __all__ = ["data_frame", "html_table", "in_digits", "in_percent", "quoted", "tex
 
 
 def in_digits(value: float) -> str:
-    """A number in as many digits as readers need: 5.55, 1,234, 0.00123."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+    """A number in as many digits as readers need: 5.55, 2024, 12,345, 0.00123."""
+    if not 1000 <= abs(value) < 1e15:
+        return f"{value:.3g}"
+    # of four digits, many are years
+    return f"{value:.0f}" if abs(value) < 9999.5 else f"{value:,.0f}"
 
 
 def in_percent(share: float) -> str:

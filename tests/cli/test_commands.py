@@ -100,10 +100,10 @@ def test_every_format_holds_the_same_table(tmp_path, table):
     np.savez(tmp_path / "data.npz", X=X, feature_names=NAMES)
     expected = separated(StandardScaler().fit_transform(X[:, :2]))
     for name in ("data.csv", "data.tsv", "data.txt", "data.parquet", "data.npz"):
-        out = tmp_path / "labels.csv"
+        out = tmp_path / "labels.tsv"
         options = ["--columns", "width,height", "-k", 3, "-m", "separation", "-o", out]
         run("cluster", tmp_path / name, *options)
-        np.testing.assert_array_equal(labels_in(out), expected)
+        np.testing.assert_array_equal(labels_in(out, "\t"), expected)
 
 
 def test_pipes_carry_the_labels_and_nothing_else(table, program):

@@ -3,6 +3,7 @@
 import csv
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import separatrix
@@ -29,10 +32,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def cluster(*options):
+def main_of(*command):
     with pytest.raises(SystemExit) as stopped:
-        main([*CLUSTER, *options])
+        main([*command])
     assert stopped.value.code == 0
+
+
+def cluster(*options):
+    main_of(*CLUSTER, *options)
 
 
 def test_files_appear_together_at_the_end(tmp_path):
@@ -92,6 +99,36 @@ def test_links_are_followed(tmp_path):
         write_labels(outputs["labels"], {}, [1, 0])
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "row,cluster\n1,1\n2,0\n"
+
+
+GROUPS = np.arange(60) % 2 * 9 + np.linspace(0, 1, 60)
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", ",", "\t"])
+def test_tables_keep_their_signs(tmp_path, monkeypatch, delimiter):
+    """As spreadsheets of many countries have them: values between semicolons, decimal commas."""
+    monkeypatch.chdir(tmp_path)
+    values = [f"{value:.2f}".replace(".", ",") for value in GROUPS]
+    with open("in.csv", "w", newline="") as file:
+        rows = [["name", "x"], *([f"n{number}", x] for number, x in enumerate(values))]
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+
+    def read(path, written_with):
+        with open(path, newline="") as file:
+            return list(csv.reader(file, delimiter=written_with))
+
+    main_of("cluster", "in.csv", "-k", "2", "--out", "out.csv", "--model", "m.skops")
+    written_with = "," if delimiter == "\t" else delimiter
+    header, *rows = read("out.csv", written_with)
+    assert header == ["name", "x", "cluster", "confidence"]
+    assert [row[1] for row in rows] == values
+    assert all(re.fullmatch(r"[01],\d+", row[3]) for row in rows)
+    main_of("predict", "in.csv", "m.skops", "--out", "again.tsv")
+    assert [row[:3] for row in read("again.tsv", "\t")[1:]] == [row[:3] for row in rows]
+    main_of("predict", "in.csv", "m.skops", "--out", "again")
+    assert [row[:3] for row in read("again", delimiter)[1:]] == [row[:3] for row in rows]
+    main_of("predict", "in.csv", "m.skops", "--out", "again.parquet")
+    assert pyarrow.parquet.read_table("again.parquet")["x"].type == pyarrow.float64()
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])

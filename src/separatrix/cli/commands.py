@@ -352,7 +352,7 @@ def cluster(
                 typed = outputs["labels"].endswith(".parquet")
                 written = features.ids if labels_only else table.original(typed)
                 confidence = getattr(estimator, "confidence_", None)
-                write_labels(outputs["labels"], written, labels, confidence)
+                write_labels(outputs["labels"], written, labels, confidence, **table.signs)
     if resumable is not None:  # all is written
         resumable.clear()
     found = len(card["sizes"])
@@ -479,7 +479,8 @@ def predict(
         elif outputs["labels"]:
             original = table.original(outputs["labels"].endswith(".parquet"))
             ids = {id_column: original[id_column]} if id_column else {}
-            write_labels(outputs["labels"], ids if labels_only else original, labels)
+            written = ids if labels_only else original
+            write_labels(outputs["labels"], written, labels, **table.signs)
     name = "standard input" if data == "-" else Path(data).name
     told = [(name, f"{len(labels):,} rows"), ("shares", beside_fit), _outliers(labels)]
     told += [*table.facts, *(("note", note) for note in notes)]

@@ -78,7 +78,13 @@ class Table:
     place: Callable[[int], str] = lambda row: f"row {row + 1}"
     facts: tuple[tuple[str, str], ...] = ()
     decimal: str | None = None  # sign before the fraction of numbers, where it is known
+    delimiter: str = ","  # sign between the values of a text
     large: Any = None  # all rows of a table of which `data` is a sample
+
+    @property
+    def signs(self):
+        """Signs between and within the values of a text."""
+        return {"delimiter": self.delimiter, "decimal": self.decimal or "."}
 
     @cached_property
     def columns(self):

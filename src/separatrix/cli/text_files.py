@@ -79,7 +79,7 @@ def read_text(name, data, reading):
         return read(**typed) if is_typed else read(column_types=strings)
 
     place = partial(records.place, has_header=reading.has_header)
-    return Table(name, header, table, original, place, facts, decimal)
+    return Table(name, header, table, original, place, facts, decimal, records.delimiter)
 
 
 def _has_decimal_commas(column):

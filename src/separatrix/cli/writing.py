@@ -146,27 +146,35 @@ def check_outputs(table, dropped=()):
             raise Refusal(f"{table.name}: column {name!r} has the name of an output; {remedy}")
 
 
-def with_labels(table, labels, confidence=None):
+def with_labels(table, labels, confidence=None, decimal="."):
     """A table with the labels of its rows behind its columns."""
     table = table.drop_columns([name for name in OUTPUTS if name in table.column_names])
     table = table.append_column("cluster", pa.array(labels))
     if confidence is not None:
-        table = table.append_column("confidence", pa.array(confidence.round(4)))
+        values = confidence.round(4)
+        if decimal != ".":
+            values = [str(value).replace(".", decimal) for value in values]
+        table = table.append_column("confidence", pa.array(values))
     return table
 
 
-def write_labels(path, columns, labels, confidence=None):
+def write_labels(path, columns, labels, confidence=None, *, delimiter=",", decimal="."):
     """Write columns of a table and the labels of its rows, by the ending of `path`.
 
     `columns` is a table of Arrow or a dict; without any, rows have their numbers from 1.
+    `delimiter` and `decimal` are the signs between and within the values of the table that was
+    read: a text is written with the same, but for tabs, which are those of .tsv alone.
     """
     table = pa.table(columns or {"row": np.arange(1, len(labels) + 1)})
-    table = with_labels(table, labels, confidence)
     if path.endswith(".parquet"):
-        pyarrow.parquet.write_table(table, path)
+        pyarrow.parquet.write_table(with_labels(table, labels, confidence), path)
         return
+    table = with_labels(table, labels, confidence, decimal)
+    if path.endswith(".tsv"):
+        delimiter = "\t"
+    elif path.endswith(".csv") and delimiter == "\t":
+        delimiter = ","
     with open(path, "w", encoding="utf-8", newline="") as file:
-        delimiter = "\t" if path.endswith(".tsv") else ","
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(table.column_names)
         file.flush()

@@ -7,6 +7,8 @@ from string import Template
 
 import numpy as np
 
+from separatrix._output import in_digits
+
 __all__ = [
     "Label",
     "Markup",
@@ -60,7 +62,7 @@ def _escaped(value):
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):
-        value = f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
+        value = in_digits(value)
     return escape(visible(str(value)))
 
 
