@@ -958,4 +958,15 @@ def other_settings(scale):
     )
 
 
-MAKERS = (table2, other_settings, table3, mutual, table4, table5, figure4, figure5, figure6, digits)
+MAKERS = (
+    table2,
+    other_settings,
+    table3,
+    mutual,
+    table4,
+    table5,
+    figure4,
+    figure5,
+    figure6,
+    digits,
+)

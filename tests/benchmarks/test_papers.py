@@ -274,7 +274,9 @@ def test_totals_are_given_without_readings_added_after_a_miss(harness, pages, tm
         row = f"| 2 | 2 | 2 | {paper_first} | {ours_first} | 0 (0%) | {any_first} | 0 of 0 |"
         for written in (page, pages.index([(paper, [table], results)])):
             assert pages.WHAT_IS_AIMED_AT in written
-            assert "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 0 (0%) | 2 (100%) | 0 of 0 |" in written
+            assert (
+                "| all | 2 | 2 | 2 | 1 (50%) | 1 (50%) | 0 (0%) | 2 (100%) | 0 of 0 |" in written
+            )
             assert f"| without later readings {row}" in written
         names = ", ".join(f"'{name}'" for name in later)
         assert (f"Added after a cell had been seen to miss: {names}." in page) == bool(later)

@@ -168,14 +168,19 @@ def test_missing_clusters_are_told(rule):
 
 @pytest.mark.parametrize("n_neighbors", [1, 5, 12])
 @pytest.mark.parametrize("n_groups", [1, 4])
-def test_many_samples_are_linked_to_neighbors(n_neighbors, n_groups, monkeypatch):
-    X = groups(0, n=400, d=2, n_groups=n_groups, apart=20.0)
+@pytest.mark.parametrize("d", [2, 6])
+def test_many_samples_are_linked_to_neighbors(n_neighbors, n_groups, d, monkeypatch):
+    X = groups(0, n=400, d=d, n_groups=n_groups, apart=20.0)
     exact = TreeCutClustering(4, n_neighbors=n_neighbors).fit(X)
     monkeypatch.setattr(tree_cut, "MAX_SAMPLES", 100)
     monkeypatch.setattr(tree_cut, "spanning_tree", None)  # not called
     model = TreeCutClustering(4, n_neighbors=n_neighbors).fit(X)
-    assert model.objective_ == pytest.approx(exact.objective_, rel=1e-12)
+    # in more than four dimensions neighbours may be missed
+    assert model.objective_ == pytest.approx(exact.objective_, rel=1e-12 if d == 2 else 1e-3)
     np.testing.assert_array_equal(model.labels_, exact.labels_)
+    order = np.random.default_rng(0).permutation(len(X))
+    again = TreeCutClustering(4, n_neighbors=n_neighbors).fit(X[order])
+    np.testing.assert_array_equal(again.labels_, model.labels_[order])
 
 
 # New samples

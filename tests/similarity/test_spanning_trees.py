@@ -128,7 +128,7 @@ def test_tree_of_neighbors(n_neighbors, seed):
     X = samples(seed, n_groups=6)
     cores = radii_of(X, 3)
     neighbors = exact_search(X).others(n_neighbors)
-    tree, exact = neighbor_tree(X, cores, neighbors, exact_search), spanning_tree(X, cores)
+    tree, exact = neighbor_tree(X, cores, neighbors), spanning_tree(X, cores)
     lengths = reachability(X, cores)
     assert components(tree, []).max() == 0
     np.testing.assert_allclose(lengths[tuple(tree.ends.T)], tree.lengths, rtol=1e-12)
@@ -144,8 +144,36 @@ def test_parts_are_linked_by_their_nearest_samples(n_groups):
     centers = 100 * rng.permutation(np.arange(n_groups))[:, None] * [1.0, 0.3]
     X = (centers[:, None] + rng.normal(size=(n_groups, 8, 2))).reshape(-1, 2)
     cores = radii_of(X, 2)
-    tree = neighbor_tree(X, cores, exact_search(X).others(7), exact_search)
+    tree = neighbor_tree(X, cores, exact_search(X).others(7))
     assert pairs_of(tree) == pairs_of(spanning_tree(X, cores))
+
+
+@pytest.mark.parametrize("n_compared", [40, 400])
+def test_parts_may_be_linked_by_near_samples(n_compared, monkeypatch):
+    """In many dimensions, from few samples of each part on by neighbours."""
+    monkeypatch.setattr(spanning_trees, "MOST_COMPARED", n_compared)
+    rng = np.random.default_rng(0)
+    X = (20 * rng.normal(size=(5, 1, 8)) + rng.normal(size=(5, 40, 8))).reshape(-1, 8)
+    cores = radii_of(X, 2)
+    neighbors = exact_search(X).others(9)
+    tree, exact = neighbor_tree(X, cores, neighbors, nearest=False), spanning_tree(X, cores)
+    assert components(tree, []).max() == 0
+    np.testing.assert_allclose(reachability(X, cores)[tuple(tree.ends.T)], tree.lengths)
+    assert np.all(tree.lengths[-4:] <= 1.05 * exact.lengths[-4:])
+    if n_compared == 400:  # all samples: the nearest are found
+        assert pairs_of(tree) == pairs_of(exact)
+
+
+def test_near_samples_go_on_to_nearer_ones(monkeypatch):
+    """Along two rows of samples, from their far ends to where they nearly meet."""
+    monkeypatch.setattr(spanning_trees, "MOST_COMPARED", 2)
+    one = np.column_stack([np.arange(30.0), np.zeros(30)])
+    other = np.column_stack([np.arange(30.0), 20 - 0.5 * np.arange(30)])
+    X = np.vstack([one, other])
+    neighbors = np.vstack([exact_search(X[:30]).others(4), 30 + exact_search(X[30:]).others(4)])
+    tree = neighbor_tree(X, np.zeros(60), neighbors, nearest=False)
+    assert sorted(tree.ends[-1]) == [29, 59]
+    assert tree.lengths[-1] == 5.5
 
 
 # Few samples: functions that are not compiled

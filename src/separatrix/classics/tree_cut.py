@@ -27,6 +27,7 @@ from separatrix.labels.sizes import unit_of
 from separatrix.models.nearest_samples import NearestSample, exponent_of, in_units
 from separatrix.models.scores import score_features
 from separatrix.result import Labelling, SolverResult, Status
+from separatrix.similarity.forest import ApproximateSearch
 from separatrix.similarity.neighbors import ExactSearch, others_in
 from separatrix.similarity.spanning_trees import (
     SpanningTree,
@@ -41,8 +42,8 @@ from separatrix.similarity.spanning_trees import (
 
 __all__ = ["TreeCutClustering", "solve_tree_cut"]
 
-# Beyond this many samples the tree has links of neighbours, where these are found fast: with few
-# features. Each sample has at least so many, and twice as many as make up its core radius.
+# Beyond this many samples the tree has links of neighbours; beyond so many features not all of these
+# are found. Each sample has at least so many, and twice as many as make up its core radius.
 MAX_SAMPLES, MAX_FEATURES, MIN_NEIGHBORS = 20_000, 4, 10
 
 
@@ -139,9 +140,9 @@ class TreeCutClustering(BaseClustering):
     enough, and finally leaves count too. Equal samples are never separated.
 
     The tree is exact, in memory that grows with the number of samples and in time that grows with
-    its square. Beyond 20,000 samples of up to 4 features, it is the shortest of the trees whose
-    links connect neighbours. This takes far less time, and the tree may be a little longer than
-    the exact one.
+    its square. Beyond 20,000 samples, it is the shortest of the trees whose links connect
+    neighbours, of which most but not all are found if there are more than 4 features. This takes
+    far less time, and the tree is a little longer than the exact one.
 
     Must-linked samples, and those of one known label, are one node of the tree, and the links
     between nodes that must not be in one cluster are cut first. Where cannot-links ask for more
@@ -348,16 +349,17 @@ class TreeProblem:
         exponent = exponent_of(X)
         rows = in_units(X[first], exponent)
         n_distinct, n_features = rows.shape
-        many = n_distinct > MAX_SAMPLES and n_features <= MAX_FEATURES
+        many = n_distinct > MAX_SAMPLES
+        search_in = ApproximateSearch if many and n_features > MAX_FEATURES else ExactSearch
         radii, neighbors = np.zeros(n_distinct), None
         if many or n_neighbors > 1:
             n_sought = max(2 * n_neighbors, MIN_NEIGHBORS) if many else n_neighbors
-            search = ExactSearch(rows, None)
+            search = search_in(rows, n_jobs=None)
             neighbors = others_in(search, np.arange(n_distinct), n_distinct, n_sought)
         if n_neighbors > 1:
             radii = core_radii(rows, neighbors, np.bincount(place, sample_weight), n_neighbors)
         if many:
-            tree = neighbor_tree(rows, radii, neighbors, partial(ExactSearch, n_jobs=None))
+            tree = neighbor_tree(rows, radii, neighbors, nearest=n_features <= MAX_FEATURES)
         else:
             tree = spanning_tree(rows, radii)
         ends, nodes, parting = tree.ends, np.arange(n_distinct), None

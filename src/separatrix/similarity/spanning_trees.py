@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import (
 
 from separatrix._numba import njit
 from separatrix.similarity.graphs import joined_pairs
-from separatrix.similarity.neighbors import pair_distances
+from separatrix.similarity.neighbors import ExactSearch, pair_distances
 
 __all__ = [
     "SpanningTree",
@@ -26,6 +26,8 @@ __all__ = [
 ]
 # Up to this many samples, plain Python is faster than compilation.
 FEW_SAMPLES = 400
+# Samples of all parts together that are compared to find near ones of different parts.
+MOST_COMPARED = 5_000
 
 
 def _called(compiled, n_samples, *arrays):
@@ -204,10 +206,10 @@ def _prim_of_few(columns, floors, sample, length, square):
 # --- a tree of neighbours -----------------------------------------------------------------------
 
 
-def neighbor_tree(X, cores, neighbors, search_in):
+def neighbor_tree(X, cores, neighbors, *, nearest=True):
     """Spanning tree that is minimal among links of neighbours; almost the minimum of all.
 
-    Parts that no neighbours connect are linked by their nearest samples. A link of samples that
+    Parts that no neighbours connect are linked by their nearest samples, or by near ones. A link of samples that
     are not neighbours is missed if these are connected in another way, by a longer link.
 
     Parameters
@@ -218,8 +220,9 @@ def neighbor_tree(X, cores, neighbors, search_in):
         Core radii, as for `spanning_tree`.
     neighbors : ndarray of int of shape (n_samples, n_neighbors)
         Neighbours of each sample, at least those within its radius; -1 for none.
-    search_in : callable
-        ``search_in(rows)`` searches for neighbours among rows.
+    nearest : bool
+        Whether samples that link parts are the nearest of all, or are found much faster where
+        there are many features: the nearest of some, and on from neighbour to neighbour.
 
     Returns
     -------
@@ -237,11 +240,15 @@ def neighbor_tree(X, cores, neighbors, search_in):
         n_parts, part = connected_components(forest, directed=False)
         if n_parts == 1:
             return _sorted_tree(i, j, distances, cores)
-        ends = np.sort(_nearest_strangers(X, part, n_parts, search_in), axis=1)
+        if nearest:
+            ends = _nearest_strangers(X, part, n_parts)
+        else:
+            ends = _near_strangers(X, part, n_parts, neighbors)
+        ends = np.sort(ends, axis=1)
         i, j = np.unique(np.vstack([np.column_stack([i, j]), ends]), axis=0).T
 
 
-def _nearest_strangers(X, part, n_parts, search_in):
+def _nearest_strangers(X, part, n_parts):
     """For each part but the largest, the nearest pair of a sample of it and one of another part.
 
     Two parts differ in some bit of their numbers. So a sample's nearest stranger is the nearest
@@ -255,7 +262,7 @@ def _nearest_strangers(X, part, n_parts, search_in):
             here, there = np.flatnonzero((side == one) & asking), np.flatnonzero(side != one)
             if len(here) > 0:
                 # if none is found, -1 also counts as a stranger, but not as the nearest
-                found = there[search_in(X[there]).nearest(X[here], 1)[:, 0]]
+                found = there[ExactSearch(X[there], n_jobs=None).nearest(X[here], 1)[:, 0]]
                 away = pair_distances(X, here, X, found)
                 nearer = away < distance[here]
                 nearest[here[nearer]] = found[nearer]
@@ -264,6 +271,36 @@ def _nearest_strangers(X, part, n_parts, search_in):
     order = order[asking[order]]
     first = order[np.unique(part[order], return_index=True)[1]]
     return np.column_stack([first, nearest[first]])
+
+
+def _near_strangers(X, part, n_parts, neighbors):
+    """The same, but only near: the nearest among some samples of each part, moved nearer.
+
+    A pair moves to neighbours of its samples while these are nearer to each other; neighbours are
+    in the same part.
+    """
+    grouped = np.argsort(part, kind="stable")
+    starts = np.searchsorted(part[grouped], np.arange(n_parts))
+    place_in_part = np.arange(len(X)) - starts[part[grouped]]
+    some = grouped[place_in_part < max(MOST_COMPARED // n_parts, 1)]
+    ends = some[_nearest_strangers(X[some], part[some], n_parts)]
+    distances = pair_distances(X, ends[:, 0], X, ends[:, 1])
+    moving = np.arange(len(ends))
+    while len(moving) > 0:
+        before = distances[moving]
+        for side in (0, 1):
+            fixed = ends[moving, 1 - side]
+            steps = neighbors[ends[moving, side]]
+            steps = np.where(steps < 0, ends[moving, side, None], steps)
+            away = pair_distances(X, np.repeat(fixed, steps.shape[1]), X, steps.ravel())
+            away = away.reshape(steps.shape)
+            best = away.argmin(axis=1)[:, None]
+            shortest = np.take_along_axis(away, best, axis=1)[:, 0]
+            nearer = shortest < distances[moving]
+            ends[moving[nearer], side] = np.take_along_axis(steps, best, axis=1)[nearer, 0]
+            distances[moving[nearer]] = shortest[nearer]
+        moving = moving[distances[moving] < before]
+    return ends
 
 
 # --- clusters along a tree ----------------------------------------------------------------------
