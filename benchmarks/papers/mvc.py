@@ -740,9 +740,10 @@ def table2(scale):
         title="Table 2: error on the IDA benchmarks",
         protocol="The realisations of IDA were not available, so samples are drawn from the whole "
         "sets, as many as in the paper's table 1 and as often. Features are standardised on the "
-        "whole set. Flare-solar (two classes, 9 features) and Splice were not available. As in the paper, sigma is chosen by the true classes for each sampling "
-        "and method; Ringnorm has the locally scaled similarity with k = 7. GMMC and LGMMC were "
-        "run on sets of fewer than 600 samples, with up to three samplings.",
+        "whole set. Flare-solar (two classes, 9 features) and Splice were not available. As in "
+        "the paper, sigma is chosen by the true classes for each sampling and method; Ringnorm "
+        "has the locally scaled similarity with k = 7. GMMC and LGMMC were run on sets of fewer "
+        "than 600 samples, with up to three samplings.",
     )
 
 

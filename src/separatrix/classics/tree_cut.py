@@ -42,8 +42,8 @@ from separatrix.similarity.spanning_trees import (
 
 __all__ = ["TreeCutClustering", "solve_tree_cut"]
 
-# Beyond this many samples the tree has links of neighbours; beyond so many features not all of these
-# are found. Each sample has at least so many, and twice as many as make up its core radius.
+# Beyond this many samples the tree has links of neighbours; beyond so many features not all of
+# these are found. Each sample has at least so many, and twice as many as make up its core radius.
 MAX_SAMPLES, MAX_FEATURES, MIN_NEIGHBORS = 20_000, 4, 10
 
 

@@ -209,8 +209,9 @@ def _prim_of_few(columns, floors, sample, length, square):
 def neighbor_tree(X, cores, neighbors, *, nearest=True):
     """Spanning tree that is minimal among links of neighbours; almost the minimum of all.
 
-    Parts that no neighbours connect are linked by their nearest samples, or by near ones. A link of samples that
-    are not neighbours is missed if these are connected in another way, by a longer link.
+    Parts that no neighbours connect are linked by their nearest samples, or by near ones. A link
+    of samples that are not neighbours is missed if these are connected in another way, by a longer
+    link.
 
     Parameters
     ----------
