@@ -5,6 +5,7 @@ It reads, encodes, calls an estimator and writes; it holds no numerics. Its part
 """
 
 import csv
+import gc
 import os
 import signal
 import sys
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 __all__ = ["TO_END", "Refusal", "answering", "listed", "main", "one_line", "printable"]
 
 TO_END = ("SIGINT", "SIGTERM", "SIGHUP")
+# Objects after which garbage is looked for: imports make many, of which nearly none are garbage.
+NEW_OBJECTS = 100_000
 
 
 class Refusal(Exception):
@@ -28,6 +31,7 @@ def main(arguments=None):
     arguments : list of str, default=None
         Arguments; None takes those of the process.
     """
+    gc.set_threshold(NEW_OBJECTS)
     if sys.stderr is None:  # it is closed; no file opened later may take its number
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     told = set()

@@ -53,8 +53,8 @@ FORMS |= dict.fromkeys(("sizes", "share", "deviation"), NUMBERS)
 
 
 def _skops():
-    """Module skops.io, which imports all of scikit-learn and would load torch for nothing."""
-    hidden = {"torch", "dask", "cupy", "jax"} - set(sys.modules)
+    """Module skops.io, which imports all of scikit-learn and would load the others for nothing."""
+    hidden = {"torch", "dask", "cupy", "jax", "pytest"} - set(sys.modules)
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
         import skops.io

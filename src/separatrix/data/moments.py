@@ -16,9 +16,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import is_dask, like, namespace_of, to_numpy, widest_float
+from separatrix._sklearn import (
+    is_dask,
+    like,
+    namespace_of,
+    one_blas_thread,
+    to_numpy,
+    widest_float,
+)
 from separatrix.data.rows import join_rows, map_chunks, row_slices
 from separatrix.result import Labelling
+
+# Columns up to which a product of columns is one of memory, and numbers from which BLAS would take
+# several threads for it.
+NARROW, MANY_NUMBERS = 128, 20_000
 
 
 @dataclass(frozen=True)
@@ -103,15 +114,31 @@ def moments_of_chunk(X, weight=None, *, shift, diagonal=False):
     X = xp.astype(X, widest_float(X), copy=False)
     X = X - like(shift, X)
     if weight is None and not diagonal:  # BLAS sees a symmetric product here
-        sums = (xp.sum(X, axis=0), X.T @ X)
+        sums = (xp.sum(X, axis=0), product_of_columns(X, X))
         total = float(X.shape[0])
     else:
         if weight is None:
             weight = xp.ones(X.shape[0], dtype=X.dtype, device=device)
         weight = xp.astype(weight, X.dtype, copy=False)
-        sums = (weight @ X, weight @ (X * X) if diagonal else X.T @ (X * weight[:, None]))
+        second = weight @ (X * X) if diagonal else product_of_columns(X, X * weight[:, None])
+        sums = (weight @ X, second)
         total = float(xp.sum(weight))
     return Moments(total, *(to_numpy(part).astype(np.float64, copy=False) for part in sums))
+
+
+def product_of_columns(A, B):
+    """``A.T @ B``, on one BLAS thread where the columns are few and the rows many.
+
+    Such a product waits for memory. A second thread gains nothing, and on a busy machine, where
+    the threads wait for each other, it can take a hundred times as long.
+    """
+    narrow = isinstance(A, np.ndarray) and A.shape[1] <= NARROW and A.size >= MANY_NUMBERS
+    return _product_on_one_thread(A, B) if narrow else A.T @ B
+
+
+@one_blas_thread
+def _product_on_one_thread(A, B):
+    return A.T @ B
 
 
 def _moments_of_sparse(X, weight, diagonal):
