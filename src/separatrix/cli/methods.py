@@ -25,16 +25,16 @@ def make_estimator(method, n_clusters, settings, random_state, outliers=None):
     Short names of estimators come first; a candidate of auto of the same name is the estimator
     on what all candidates share, and `compare` shows the estimator too.
     """
+    candidate = None if method in _public_names() else _candidate(method)
     if n_clusters is None and method != "auto":
         raise Refusal(f"method {method} needs a number of clusters: pass -k")
-    if method in _public_names():
+    if candidate is None:
         public = getattr(separatrix, _public_names()[method])
         estimator = public(n_clusters, random_state=random_state)
     else:
         from separatrix.cli.candidates import CandidateClustering
 
-        named = {"candidate": _candidate(method), "random_state": random_state}
-        estimator = CandidateClustering(n_clusters, **named)
+        estimator = CandidateClustering(n_clusters, candidate=candidate, random_state=random_state)
     if outliers is not None:
         if "outliers" not in estimator.get_params():
             raise Refusal(f"--outliers: {method} cannot leave out rows; see `methods` for others")
