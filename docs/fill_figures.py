@@ -286,15 +286,25 @@ def levels(_):
     return "\n".join(lines) + "\n"
 
 
+# Shares, in the words of a page, and of how many tables or sets they are.
+FOUND_SETS = "labelled: sets with ARI above .8"
+VISIBLE_SETS = "labelled: sets that a candidate finds with ARI above .5"
 TRUSTED_FIGURES = {
-    "nulls: strong, n_clusters=None": "tables without clusters called strong",
-    "nulls: strong or moderate, n_clusters=None": "called strong or moderate",
-    "nulls: strong, n_clusters=2": "called strong, two clusters asked for",
-    "nulls: strong or moderate, n_clusters=2": "called strong or moderate, two clusters asked for",
-    "nulls: no clusters, n_clusters=None": "said to have no clusters",
-    "labelled: of these strong or moderate": "strong or moderate, of sets with ARI above .8",
+    "nulls: strong, n_clusters=None": ("tables without clusters called strong", "n_nulls"),
+    "nulls: strong or moderate, n_clusters=None": ("called strong or moderate", "n_nulls"),
+    "nulls: strong, n_clusters=2": ("called strong, two clusters asked for", "n_nulls"),
+    "nulls: strong or moderate, n_clusters=2": (
+        "called strong or moderate, two clusters asked for",
+        "n_nulls",
+    ),
+    "nulls: no clusters, n_clusters=None": ("said to have no clusters", "n_nulls"),
+    "labelled: of these strong or moderate": (
+        "strong or moderate, of sets with ARI above .8",
+        FOUND_SETS,
+    ),
     "labelled: of these no clusters, n_clusters=None": (
-        "no clusters, of sets that a candidate finds with ARI above .5"
+        "no clusters, of sets that a candidate finds with ARI above .5",
+        VISIBLE_SETS,
     ),
 }
 
@@ -302,18 +312,29 @@ TRUSTED_FIGURES = {
 def words(_):
     """What the words of AutoClustering are worth on labelled sets and without clusters."""
     found = results("trust/trust")
-    halves = [half for half in HALVES if half in found]
-    lines = ["| | " + " | ".join(halves) + " |", "|---" * (len(halves) + 1) + "|"]
+    halves = [found[half] for half in HALVES if half in found]
+    columns = {**{half: [found[half]] for half in HALVES if half in found}, "both": halves}
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for word in ("strong", "moderate", "weak", "unsure", "none"):
-        cells = []
-        for half in halves:
-            n_sets = found[half][f"labelled: sets called {word}"]
-            mean = found[half][f"labelled: mean ARI where {word}"]
-            cells.append(f"{mean:.2f} ({n_sets} sets)" if n_sets else "–")
+        sets, mean = f"labelled: sets called {word}", f"labelled: mean ARI where {word}"
+        cells = [
+            f"{mean_over(of_column, mean, sets):.3f} ({n_sets} sets)"
+            if (n_sets := sum(half[sets] for half in of_column))
+            else "–"
+            for of_column in columns.values()
+        ]
         lines.append(f"| mean ARI where {word} | {' | '.join(cells)} |")
-    for key, text in TRUSTED_FIGURES.items():
-        lines.append(f"| {text} | " + " | ".join(f"{found[h][key]:.0%}" for h in halves) + " |")
+    for key, (text, counted) in TRUSTED_FIGURES.items():
+        shares = [f"{mean_over(of_column, key, counted):.1%}" for of_column in columns.values()]
+        lines.append(f"| {text} | {' | '.join(shares)} |")
     return "\n".join(lines) + "\n"
+
+
+def mean_over(halves, key, counted):
+    """A mean over the tables or sets of some halves, from the means of each."""
+    counts = [half[counted] for half in halves]
+    means = [half[key] for half in halves]
+    return sum(n * mean for n, mean in zip(counts, means, strict=True) if n) / sum(counts)
 
 
 TABLES = {
