@@ -349,3 +349,23 @@ def test_a_missing_part_is_told(monkeypatch, capsys):
     assert stopped.value.code == 2
     assert 'pip install "separatrix[cli]"' in capsys.readouterr().err
     assert commands.app is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--out", "data.csv"], "would overwrite the input"),
+        (["--out", "labels.xlsx"], "cannot be written as .xlsx"),
+        (["--report", "report.txt"], "name it .html"),
+        (["--out", "labels.csv", "--model", "missing/model.skops"], "cannot be written"),
+    ],
+)
+def test_outputs_are_refused_before_anything_is_loaded(folder, options, message):
+    """Loading scikit-learn takes longer than all of the rest."""
+    run = "from separatrix.cli import main\n"
+    run += "import atexit, sys\natexit.register(lambda: print('sklearn' in sys.modules))\nmain()"
+    command = [sys.executable, "-c", run, *CLUSTER, *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout.split() == ["False"]

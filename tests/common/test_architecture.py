@@ -14,7 +14,7 @@ import separatrix
 ROOT = Path(separatrix.__file__).parent
 # From the ground up. A module imports from its own floor or from lower ones.
 FLOORS = [
-    {"_typing", "_sklearn", "_numba", "_output"},
+    {"_typing", "_sklearn", "_numba", "_output", "_staging"},
     {"result"},
     {"data"},
     {"similarity"},

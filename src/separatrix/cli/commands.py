@@ -4,7 +4,7 @@ import shlex
 import sys
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -303,20 +303,24 @@ def cluster(
     options = dict(locals())
     named = listed(categorical), listed(drop), truth
     table = _read(data, options, *named)
-    features = _features(table, options, *named)
 
-    import numpy as np
-    from sklearn.pipeline import Pipeline
-
-    from separatrix.cli import screens
-    from separatrix.cli.methods import make_estimator, public_name
     from separatrix.cli.writing import Outputs, check_outputs, write_labels
 
-    estimator = make_estimator(method, k, settings or [], random_state, outliers)
     paths = {"labels": _destination(out), "report": report or "", "model": model or ""}
-    with Outputs(data, **paths) as outputs, screens.progress(3) as step:
+    with ExitStack() as opened:
+        outputs = opened.enter_context(Outputs(data, **paths))
         if outputs["labels"] and not labels_only:
             check_outputs(table, named[1])
+        features = _features(table, options, *named)
+
+        import numpy as np
+        from sklearn.pipeline import Pipeline
+
+        from separatrix.cli import screens
+        from separatrix.cli.methods import make_estimator, public_name
+
+        estimator = make_estimator(method, k, settings or [], random_state, outliers)
+        step = opened.enter_context(screens.progress(3))
         step(method)
         start = time.perf_counter()
         resumable = _checkpoint(checkpoint, table, features, estimator)

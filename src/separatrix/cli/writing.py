@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from separatrix._staging import staged
 from separatrix.cli import TO_END, Refusal, answering, printable
-from separatrix.report.staging import staged
 
 __all__ = ["Outputs", "check_outputs", "with_labels", "write_labels"]
 

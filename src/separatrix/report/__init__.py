@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import separatrix
+from separatrix._staging import staged
 from separatrix._typing import ArrayLike, Samples
 from separatrix.plots.colors import MUTED, cluster_color, cluster_marker
 from separatrix.report.evidence import OUTLIERS
 from separatrix.report.markup import Markup, filled, join, markup, read, visible
 from separatrix.report.pages import clustering_page, comparison_page
-from separatrix.report.staging import staged
 
 __all__ = ["write_report"]
 

@@ -6,8 +6,8 @@ import tempfile
 
 import pytest
 
-from separatrix.report import staging
-from separatrix.report.staging import LOCK, staged
+from separatrix import _staging as staging
+from separatrix._staging import LOCK, staged
 
 
 @pytest.fixture
