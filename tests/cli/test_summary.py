@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from separatrix import profile
-from separatrix.cli import main
+from separatrix.cli import commands, main
 from separatrix.tables import CellError, TablePreparer, columns
 
 
@@ -110,3 +110,12 @@ def test_refusals_name_the_method_and_no_hidden_class(shops, refused):
         assert line.endswith("it has n_clusters, random_state")
     line = refused("cluster", path, "-k", 99, "-m", "margin", "-o", "")
     assert line.startswith("separatrix: MaximumMarginClustering: ")
+
+
+def test_labels_are_counted_some_at_a_time(monkeypatch):
+    monkeypatch.setattr(commands, "COUNTED_ROWS", 7)
+    labels = np.random.default_rng(0).integers(-1, 4, 100).astype(np.int32)
+    expected = np.bincount(labels[labels >= 0]).tolist()
+    assert commands._sizes(labels) == expected
+    assert commands._sizes(labels, n_clusters=6) == [*expected, 0, 0]
+    assert commands._sizes(labels[:0]) == []

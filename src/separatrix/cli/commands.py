@@ -31,6 +31,7 @@ DEMO = (
     "explain model.skops",
 )
 MOST_TOLD = 6  # columns named in one line
+COUNTED_ROWS = 1_000_000  # at a time
 BROKEN = ArithmeticError, AttributeError, LookupError, TypeError  # in a model that was changed
 NAMES, FILE, N = ({"metavar": metavar} for metavar in ("A,B,..", "FILE", "N"))
 
@@ -192,6 +193,17 @@ def _warned(features, labels):
     ]
 
 
+def _sizes(labels, n_clusters=0):
+    """Rows in each cluster. Some are counted at a time, as counting makes copies of labels."""
+    import numpy as np
+
+    sizes = np.zeros(max(n_clusters, int(labels.max(initial=-1)) + 1), dtype=np.int64)
+    for start in range(0, len(labels), COUNTED_ROWS):
+        some = labels[start : start + COUNTED_ROWS]
+        sizes += np.bincount(some[some >= 0], minlength=len(sizes))
+    return sizes.tolist()
+
+
 def _outliers(labels):
     """How many rows belong to no cluster, if any."""
     count = int((labels < 0).sum())
@@ -313,7 +325,6 @@ def cluster(
             check_outputs(table, named[1])
         features = _features(table, options, *named)
 
-        import numpy as np
         from sklearn.pipeline import Pipeline
 
         from separatrix.cli import screens
@@ -330,7 +341,7 @@ def cluster(
         if table.large is not None:  # what follows shows the sampled rows
             estimator.labels_ = estimator.predict(features.X)
         card = features.card(estimator.labels_)
-        card["sizes"] = np.bincount(labels[labels >= 0]).tolist()
+        card["sizes"] = _sizes(labels)
         pipeline = Pipeline([("prepare", features.preparer), (method, estimator)])
         if report:
             step("report")
@@ -439,7 +450,6 @@ def predict(
     header: Header = True,
 ):
     """Label the rows of another table with a saved model."""
-    import numpy as np
 
     from separatrix.cli import screens
     from separatrix.cli.columns import preparing, read_again
@@ -475,7 +485,7 @@ def predict(
                 else:
                     X = table.large.features(pipeline[0])
                 labels = pipeline[1:].predict(X)
-            sizes = np.bincount(labels[labels >= 0], minlength=len(card["sizes"])).tolist()
+            sizes = _sizes(labels, n_clusters=len(card["sizes"]))
             beside_fit = drift_of_sizes(card["sizes"], sizes).words
         if outputs["labels"] and table.large is not None:
             columns = ([id_column] if id_column else []) if labels_only else None
