@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,7 +90,7 @@ def numbered(labels):
     return np.argsort(np.argsort(first))[inverse]
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Labelling:
     """Labels of samples, and the total weight of each cluster.
 
@@ -107,9 +108,9 @@ class Labelling:
     n_clusters: int
     sample_weight: Any = None
 
-    @property
+    @cached_property
     def weights(self):
-        """Total weight of each cluster."""
+        """Total weight of each cluster; of labels that are not in memory it takes a pass."""
         if is_dask(self.labels):
             return self._weights_of_blocks()
         if not is_numpy(self.labels):
