@@ -253,7 +253,7 @@ def estimates(_):
         n_bytes = 4 * n_features * 10**power
         seconds = n_passes * n_bytes / bytes_per_second
         shared = f"{duration(seconds / n_workers)} and what dask adds"
-        row = [f"{n_bytes / 1e9:.0f} GB", duration(seconds), shared, f"{10**power / 1e9:g} GB"]
+        row = [f"{n_bytes / 1e9:.0f} GB", duration(seconds), shared, f"{4 * 10**power / 1e9:g} GB"]
         lines.append(f"| 1e{power} | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
 
