@@ -5,6 +5,7 @@ import json
 import os
 import re
 import runpy
+import signal
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -171,6 +172,20 @@ def run_auto(module, monkeypatch, tmp_path):
 def run_command_line(module, monkeypatch, tmp_path):
     shrink(module, monkeypatch, PEER="")
     module.compare("few rows", module.blobs(60, 4, 9), ["separation"], 1, tmp_path)
+
+
+def run_dask_arrays(module, monkeypatch, tmp_path):
+    """On a worker in this process, which is not killed."""
+    shrink(module, monkeypatch, ROWS_PER_BLOCK=300)
+    killed = []
+    monkeypatch.setattr(os, "kill", lambda *process_and_signal: killed.append(process_and_signal))
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    with module.LocalCluster(**options) as cluster, module.Client(cluster) as client:
+        found = {"iterations": module.measure_iterations(client, 900)}
+        found["kill"] = module.measure_kill(client, 900)
+    module.tell(found)
+    assert killed == [(os.getpid(), signal.SIGKILL)]
+    assert found["kill"]["different labels"] == 0
 
 
 def run_disk(module, monkeypatch, tmp_path):
@@ -417,6 +432,7 @@ RUNS = {
     "speed/auto.py": run_auto,
     "speed/command_line.py": run_command_line,
     "speed/cutting_plane.py": run_cutting_plane,
+    "speed/dask_arrays.py": run_dask_arrays,
     "speed/disk.py": run_disk,
     "speed/first_call.py": run_first_call,
     "speed/gpu.py": run_gpu,
