@@ -6,8 +6,8 @@
 The rows are those of two round clusters in 20 features, float32, which every pass makes anew. The
 peer is dask's own mean and second moments of the same array, computed together: one pass. An
 iteration of `MaximinSeparationClustering` is the difference of fits with more and with fewer of
-them, divided by their number. Seconds are those of the processor, of all processes. Then some of the rows are clustered twice, once while a worker is
-killed (SIGKILL): the labels must be the same.
+them, divided by their number. Seconds are those of the processor, of all processes. Then some of
+the rows are clustered twice, once while a worker is killed (SIGKILL): the labels must be the same.
 """
 
 import argparse
