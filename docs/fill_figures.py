@@ -102,8 +102,11 @@ def spent(cell):
     if cell is None:
         return "–"
     if "failed" in cell:
-        return cell["failed"]
-    return f"{cell['seconds']:.2g} s, {cell['megabytes']:.0f} MB"
+        reason = cell["failed"]
+        words = {"not tried": "not tried", "ValueError": "refused"}
+        return words.get(reason.split(":")[0], reason)
+    seconds = f"{cell['seconds']:.2g}" if cell["seconds"] < 100 else f"{cell['seconds']:.0f}"
+    return f"{seconds} s, {cell['megabytes']:.0f} MB"
 
 
 def all_speeds(n_clusters):
