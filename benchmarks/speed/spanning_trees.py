@@ -9,7 +9,6 @@ the whole fit of `TreeCutClustering`.
 import argparse
 import importlib.util
 import time
-from functools import partial
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def by_prim(X):
 def by_neighbors(X):
     neighbors = ExactSearch(X, None).others(2 * N_NEIGHBORS)
     radii = radii_of(X, neighbors)
-    return neighbor_tree(X, radii, neighbors, partial(ExactSearch, n_jobs=None)).lengths.sum()
+    return neighbor_tree(X, radii, neighbors).lengths.sum()
 
 
 def by_fast_hdbscan(X):

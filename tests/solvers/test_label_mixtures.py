@@ -279,6 +279,33 @@ def test_the_best_labelling_is_that_of_brute_force(machine, n_clusters):
         np.testing.assert_array_equal(found, labels[objectives.argmin()])
 
 
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("machine", MACHINES, ids=str)
+def test_a_first_step_bounds_the_objective_of_a_labelling(machine, n_clusters):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        labels = [rng.permutation(np.arange(12) % n_clusters) for _ in range(4)]
+        K = kernel_of(seed, 12)
+        steps, bounds = label_mixtures.first_steps(KernelSpace(K), machine, labels, n_clusters)
+        objectives = np.array([objective_of(K, one, machine, n_clusters) for one in labels])
+        assert (bounds <= objectives * (1 + 1e-9)).all()
+        for coef, one in zip(steps, labels, strict=True):
+            fitted = machine.fit_labels(KernelSpace(K), one, n_clusters, list(coef))
+            total = label_mixtures.objective_of(fitted)
+            assert total == pytest.approx(objective_of(K, one, machine, n_clusters), rel=1e-6)
+
+
+def test_a_first_step_bounds_closely_where_few_margins_are_large():
+    """So that most labellings need no fit."""
+    machine = Machine(5.0, nu=0.5, theta=0.2)
+    labels = [np.random.default_rng(seed).permutation(np.arange(40) % 4) for seed in range(5)]
+    K = kernel_of(0, 40)
+    _, bounds = label_mixtures.first_steps(KernelSpace(K), machine, labels, 4)
+    objectives = np.array([objective_of(K, one, machine, 4) for one in labels])
+    assert (bounds <= objectives * (1 + 1e-9)).all()
+    np.testing.assert_allclose(bounds, objectives, rtol=0.01)
+
+
 @pytest.mark.parametrize("rule", [label_mixtures.vote, label_mixtures.consensus])
 @pytest.mark.parametrize("n_clusters", [2, 3, 4])
 def test_readouts_do_not_depend_on_numbering_and_order(n_clusters, rule):

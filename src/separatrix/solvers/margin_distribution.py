@@ -218,13 +218,19 @@ class KernelSpace:
         return y * coef
 
     def direction(self, residual, curvature):
-        """Newton step: minus the inverse of I + DK, D the curvature, times the residual."""
+        """Newton step: minus the inverse of I + DK, D the curvature, times the residual.
+
+        A matrix of residuals, one in each column, has a matrix of steps.
+        """
         self._factor(curvature)
         step = -residual
-        active, root = self._active, self._root
+        active = self._active
+        root = self._root if residual.ndim == 1 else self._root[:, None]
         # samples without curvature lose their coefficients, and the others compensate
         step[active] = 0.0
-        right = -residual[active] / root - root * (self.K @ step)[active]
+        right = -residual[active] / root
+        if active.size < len(step):
+            right -= root * (self.K @ step)[active]
         if active.size:
             step[active] = root * cho_solve((self._cholesky, True), right, check_finite=False)
         return step
