@@ -695,7 +695,8 @@ def first_steps(space, machine, labellings, n_clusters):
     steps, bounds = [], []
     for labels in labellings:
         all_losses = [machine.losses(y) for y in signs_of(labels, n_clusters)]
-        pulls, curvatures = zip(*(one.slopes(np.zeros(len(labels))) for one in all_losses))
+        slopes = [one.slopes(np.zeros(len(labels))) for one in all_losses]
+        pulls, curvatures = zip(*slopes, strict=True)
         coef = space.direction(-np.column_stack(pulls), curvatures[0])
         scores = space.values(coef)
         bounds.append(
