@@ -42,20 +42,29 @@ def test_support_is_the_mean_over_other_families():
     np.testing.assert_array_equal(alone, 0)
 
 
-def test_votes_fall_with_the_predicted_validity():
-    standing = np.array([0.1, 0.1 - consensus.TEMPERATURE, 0.1, -0.9])
-    votes = consensus.vote_weights(standing)
+@pytest.mark.parametrize("n_features", [3, 4])
+def test_votes_fall_with_the_predicted_validity(n_features):
+    temperature = consensus.TEMPERATURES[n_features > consensus.FEW_FEATURES]
+    standing = np.array([0.1, 0.1 - temperature, 0.1, -0.9])
+    votes = consensus.vote_weights(standing, n_features)
     assert votes.sum() == pytest.approx(1)
     assert votes[0] == votes[2] == pytest.approx(np.e * votes[1])
     assert votes[3] == 0
-    np.testing.assert_allclose(consensus.vote_weights(standing + 7), votes)
+    np.testing.assert_allclose(consensus.vote_weights(standing + 7, n_features), votes)
+
+
+def test_votes_differ_less_where_there_are_more_than_a_few_features():
+    standing = np.linspace(0, 0.2, 5)
+    few, many = consensus.vote_weights(standing, 3), consensus.vote_weights(standing, 4)
+    assert few.argmax() == many.argmax() == 4
+    assert many.max() < few.max()
 
 
 def test_mixtures_have_a_credit_where_there_are_more_than_a_few_features():
     alone, among = np.array([0.3, 0.1, 0.2]), np.array([0.1, 0.1, 0.4])
     families = ["means", "mixture", "spectral"]
     np.testing.assert_allclose(consensus.standing_of(alone, among, families, 3), [0.2, 0.1, 0.3])
-    np.testing.assert_allclose(consensus.standing_of(alone, among, families, 4), [0.2, 0.16, 0.3])
+    np.testing.assert_allclose(consensus.standing_of(alone, among, families, 4), [0.2, 0.13, 0.3])
 
 
 def test_words_cover_all_agreements_in_order():

@@ -493,6 +493,8 @@ def scores_and_votes(geometry, labels, usable, agreement, families, rng, confirm
             agreement[np.ix_(voters, voters)],
             kinds,
         )
-        standing = standing_of(scores["validity"][voters], among, kinds, geometry.X.shape[1])
-        votes[voters] = vote_weights(standing + (confirmed * np.ones(len(labels)))[voters])
+        n_features = geometry.X.shape[1]
+        standing = standing_of(scores["validity"][voters], among, kinds, n_features)
+        standing += (confirmed * np.ones(len(labels)))[voters]
+        votes[voters] = vote_weights(standing, n_features)
     return scores, votes

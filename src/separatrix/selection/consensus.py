@@ -17,12 +17,15 @@ __all__ = [
     "vote_shares",
     "vote_weights",
 ]
-# Difference in predicted validity that divides the weight of a vote by e, and the least weight.
-TEMPERATURE = 0.045
+# Features up to which shapes can be seen, so that predictions are good.
+FEW_FEATURES = 3
+# Difference in predicted validity that divides the weight of a vote by e, for few features and for
+# more, and the least weight.
+TEMPERATURES = (0.045, 0.1)
 LEAST_WEIGHT = 0.05
-# What is added for mixtures of Gaussians where there are more features than these: the trees,
+# What is added for mixtures of Gaussians where there are more than a few features: the trees,
 # which know synthetic data only, predict too little for them on measured tables.
-CREDIT, MIXTURES, FEW_FEATURES = 0.06, ("mixture", "GaussianMixture"), 3
+CREDIT, MIXTURES = 0.03, ("mixture", "GaussianMixture")
 # Agreement from which on a word holds.
 WORDS = (
     (0.85, "strong: methods of different kinds find nearly the same clusters"),
@@ -112,12 +115,14 @@ def standing_of(alone, among, families, n_features):
     return standing
 
 
-def vote_weights(standing):
+def vote_weights(standing, n_features):
     """Shares of candidates in the vote, by how good each is predicted to be; they sum to one.
 
-    One that is worse by `TEMPERATURE` has 1/e of the weight; far worse ones have none.
+    One that is worse by a temperature has 1/e of the weight; far worse ones have none. With more
+    than a few features, where less can be predicted, votes differ less.
     """
-    weights = np.exp((standing - standing.max()) / TEMPERATURE)
+    temperature = TEMPERATURES[n_features > FEW_FEATURES]
+    weights = np.exp((standing - standing.max()) / temperature)
     weights[weights < LEAST_WEIGHT] = 0.0
     return weights / weights.sum()
 
