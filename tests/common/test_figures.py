@@ -56,6 +56,8 @@ def test_figures_are_those_of_the_results(page):
     assert FILL["filled"](text) == text
     # at the beginning of a line, Markdown takes a comment for the end of the paragraph
     assert not re.search("^ *<!-- figure", text, re.MULTILINE)
+    # in a table a bare bar ends the cell, and the mark is shown instead of the figure
+    assert not re.search(r"^\|.*<!-- figure: [^>]* \| ", text, re.MULTILINE)
 
 
 @pytest.mark.skipif(not FILL["RESULTS"].exists(), reason="the source distribution has no results")
