@@ -31,6 +31,7 @@ NOT_MEASURED = {
     "docs/scaling.md": ["0.5 GB", "40 GB"],  # assumed
     "docs/selection.md": ["0.001", "0.01", "0.045", "0.05", "0.06", "0.15", "0.75"],
     "docs/separation.md": ["0.49", "0.58", "0.64"],  # tests/common/test_guide.py computes them
+    "docs/start.md": ["3.11"],
     "docs/tables.md": ["64 %"],
     "docs/volume.md": ["0.01"],
 }
@@ -68,6 +69,14 @@ def test_the_plots_of_speed_show_the_results():
     for quantity, (_, name) in drawn["QUANTITIES"].items():
         with Image.open(drawn["IMAGES"] / name) as picture:
             assert picture.text[drawn["MARK"]] == drawn["checksum"](results, quantity)
+
+
+@pytest.mark.skipif(not FILL["RESULTS"].exists(), reason="the source distribution has no results")
+def test_the_curves_of_scaling_show_the_results():
+    """If this fails: python docs/draw_scaling.py"""
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_scaling.py"))
+    with Image.open(drawn["IMAGE"]) as picture:
+        assert picture.text[drawn["MARK"]] == drawn["checksum"](FILL["results"]("speed/scaling"))
 
 
 @pytest.mark.parametrize("page", PAGES)
