@@ -72,6 +72,27 @@ def test_the_plots_of_speed_show_the_results():
 
 
 @pytest.mark.skipif(not FILL["RESULTS"].exists(), reason="the source distribution has no results")
+def test_the_summary_of_speed_is_that_of_the_results():
+    """What docs/speed.md says in short."""
+    cells = FILL["results"]("speed/harness")["cells"]
+    faster = "MaximinSeparation CuttingPlaneMargin InformationMaximization".split()
+    faster = [f"{name}Clustering" for name in faster] + ["LDAKMeans", "DiscriminativeKMeans"]
+    for cell in ("100000/2", "1000000/2"):
+        spent = [cells[name][cell]["seconds"] for name in faster]
+        assert max(spent) < cells["KMeans"][cell]["seconds"]
+    voted = [one["seconds"] for cell, one in cells["AutoClustering"].items() if cell[-2:] == "/2"]
+    assert len(voted) == 4
+    assert max(voted) < 10
+    for name in ("MaximumVolume", "SquaredLossMutualInformation", "TreeCut"):
+        largest = cells[f"{name}Clustering"]["1000000/2"]
+        assert largest["seconds"] > 120
+        assert largest["megabytes"] > 1000
+    assert "more than" in cells["SpectralClustering"]["100000/2"]["failed"]
+    for name in ("HardMaximumVolume", "SemidefiniteMargin", "GeneralizedMargin"):
+        assert "ValueError" in cells[f"{name}Clustering"]["10000/2"]["failed"]
+
+
+@pytest.mark.skipif(not FILL["RESULTS"].exists(), reason="the source distribution has no results")
 def test_the_curves_of_scaling_show_the_results():
     """If this fails: python docs/draw_scaling.py"""
     drawn = runpy.run_path(str(ROOT / "docs" / "draw_scaling.py"))
