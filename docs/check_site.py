@@ -1,7 +1,7 @@
 """Open every page of build/site at desktop and phone width; a fault fails.
 
 Faults are messages on the console, missing files, pages wider than the screen, marks of comments
-that show, links within the site that lead nowhere, and a search that finds nothing without a server.
+that show, links within the site that lead nowhere, and a search that finds nothing offline.
 """
 
 import shutil
