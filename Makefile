@@ -110,6 +110,7 @@ figures: .venv/dev.stamp
 	$(BIN)/python examples/gallery.py
 	$(BIN)/python docs/draw_chart.py
 	$(BIN)/python docs/draw_criteria.py
+	$(BIN)/python docs/draw_scaling.py
 	$(BIN)/python docs/draw_speed.py
 
 # The table of all estimators and parameters in docs.

@@ -69,6 +69,7 @@ html_theme_options = {
     "github_url": ADDRESSES.get("Repository", ""),
     "use_edit_page_button": False,
     "show_toc_level": 2,
+    "secondary_sidebar_items": {"**": ["page-toc"], "compared": []},  # tables of 14 columns
     "header_links_before_dropdown": 5,
     "navbar_persistent": ["search-button-field"],
     "navbar_end": ["theme-switcher", "navbar-icon-links"],

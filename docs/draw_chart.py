@@ -16,9 +16,9 @@ QUESTIONS = [
     ("Do you want weights that explain?", "MaximinSeparation", "what_tells_apart"),
     ("More than 100,000 rows?", "MaximinSeparation", "million_rows"),
     ("Are clusters bent, or is it a graph?", "MaximumVolume", "../volume"),
-    ("Are there gaps with outliers in them?", "TreeCut", "../classics"),
-    ("Do you want a certificate?", "SemidefiniteMargin", "../relaxations"),
-    ("None of these, or all of them", "AutoClustering", "../selection"),
+    ("Gaps between clusters, and outliers?", "TreeCut", "../classics"),
+    ("Do you want a proven bound?", "SemidefiniteMargin", "../relaxations"),
+    ("None of these, or several", "AutoClustering", "../selection"),
 ]
 QUESTION, GAP, ANSWER, HEIGHT, STEP = 264, 42, 186, 36, 56
 TEXT = "var(--pst-color-text-base, #222832)"

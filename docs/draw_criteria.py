@@ -51,6 +51,7 @@ def separation(figure):
     left, right = figure.subplots(1, 2)
     BoundaryDisplay.from_estimator(model, X, ax=left)
     left.get_legend().remove()
+    left.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
     left.set_title("the boundary", color=INK)
     values = model.decision_function(X)
     for cluster in (0, 1):

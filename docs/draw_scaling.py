@@ -1,8 +1,10 @@
 """Write docs/images/scaling.png: the measured curves of the page on scaling.
 
-They come from benchmarks/results/speed/scaling.json, which benchmarks/speed/scaling.py writes.
+They come from benchmarks/results/speed/scaling.json, which benchmarks/speed/scaling.py writes. The
+picture holds their checksum, by which a test knows whether it is up to date.
 """
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -14,7 +16,14 @@ from matplotlib import pyplot as plt
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "benchmarks" / "results" / "speed" / "scaling.json"
 IMAGE = HERE / "images" / "scaling.png"
+MARK = "Source"  # of the checksum, in the picture
 AXES = {"n_samples": "samples", "n_features": "features", "n_clusters": "clusters"}
+
+
+def checksum(report):
+    """Of all that the picture shows."""
+    shown = [report["names"], [[point["case"], point["seconds"]] for point in report["points"]]]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
 def curve(points, axis, usual, name):
@@ -50,7 +59,7 @@ def main(results=RESULTS, image=IMAGE):
         panel.minorticks_off()
     panels[0].set_ylabel("processor seconds")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    figure.savefig(image, dpi=150)
+    figure.savefig(image, dpi=150, metadata={MARK: checksum(report)})
 
 
 if __name__ == "__main__":

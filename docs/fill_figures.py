@@ -3,7 +3,8 @@
     python docs/fill_figures.py
 
 A figure stands between marks that name its file in benchmarks/results, its keys and its format;
-"over" divides two of them, and an underscore may stand for a blank in a key:
+"over" divides two of them, and an underscore may stand for a blank in a key. In a table the bar
+needs a backslash, or it would divide the cell:
 
     <!-- figure: speed/harness cells KMeans 1000/2 seconds | .2f -->0.03<!-- /figure -->
 
@@ -30,7 +31,7 @@ WRITTEN_BY_OTHERS = {
     "papers",
     "parameters.md",
 }
-FIGURE = re.compile(r"(<!-- figure: (.*?) \| (\S+) -->)(.*?)(<!-- /figure -->)", re.DOTALL)
+FIGURE = re.compile(r"(<!-- figure: (.*?) \\?\| (\S+) -->)(.*?)(<!-- /figure -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table: (\S+) (.*?) -->\n)(.*?)(<!-- /table -->)", re.DOTALL)
 
 

@@ -35,12 +35,11 @@ WHAT_IS_AIMED_AT = (
 )
 WITHOUT_LATER = "without later readings"
 WHAT_COUNTS = (
-    f"{WHAT_IS_AIMED_AT} Which of the three does so shows only by the true classes. "
-    "Percentages are of the cells measured. 'In full' are cells none of whose measured columns "
-    "has fewer repeats or a smaller grid than the protocol. Several readings of a row count as "
-    "one cell, which a column reaches if one of the readings does. Some rows and columns were "
-    f"added because a cell was not reached; the line '{WITHOUT_LATER}' leaves them out, and each "
-    "table names them."
+    f"{WHAT_IS_AIMED_AT} Only the true classes show which of the three does so. Percentages are "
+    "of the cells measured. A cell is measured 'in full' if all its columns have the repeats and "
+    "the grid of the protocol. Several readings of a row count as one cell, which a column "
+    "reaches if one of the readings does. Some rows and columns were added because a cell was not "
+    f"reached; the line '{WITHOUT_LATER}' leaves them out, and each table names them."
 )
 NAMES_OF_COUNTS = [
     "cells", "measured", "of these in full", PAPER, OURS, DEFAULT, "any of the three",

@@ -25,7 +25,10 @@ NEEDED = ("py.typed", "__init__.pyi", "cli/data/customers.csv", "report/page.htm
 SDIST_TESTS = (
     "tests/test_readme.py",
     "tests/test_metrics.py",
+    "tests/benchmarks/test_papers.py",
+    "tests/common/test_compared_page.py",
     "tests/common/test_extending.py",
+    "tests/common/test_figures.py",
     "tests/common/test_parameters_page.py",
     "tests/cli/test_model_files.py",
     "tests/packaging",

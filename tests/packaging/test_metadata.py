@@ -70,6 +70,11 @@ def test_estimators_link_to_their_pages():
             assert link in getattr(separatrix, name)()._repr_html_()
 
 
+def test_the_first_page_leads_to_the_repository():
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    assert f"]({PROJECT['urls']['Repository']})" in page
+
+
 def test_citation_agrees_with_the_package():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"license: {PROJECT['license']}\n" in citation

@@ -127,3 +127,10 @@ def test_few_rows_of_many_values_tell_nothing():
     assert ("kind", "equal") not in told(table, labels, categorical=["kind"])
     more = pd.concat([table] * 3)
     assert ("kind", "equal") in told(more, np.tile(labels, 3), categorical=["kind"])
+
+
+def test_findings_print_as_sentences_about_columns():
+    table = BASE.assign(same=1, gaps=np.where(np.arange(N) % 10, BASE["x"] ** 2, np.nan))
+    findings = {one.column: str(one) for one in TablePreparer().fit(table).findings_}
+    assert findings["same"] == "same holds the same value in all rows; left out"
+    assert findings["gaps"].startswith("gaps lacks 6 values, filled by the median ")

@@ -48,6 +48,9 @@ class Finding:
     left_out: bool = False
     n_missing: int = 0
 
+    def __str__(self):
+        return f"{self.column} {self.text}{'; left out' if self.left_out else ''}"
+
 
 # --- before -------------------------------------------------------------------------------------
 
