@@ -151,7 +151,7 @@ def _read(name, data, reading):
         return files.read_workbook(name, data, reading)
     if start.startswith(b"SQLite format 3\0"):
         return files.read_sqlite(name, data, reading)
-    if re.match(rb'\s*(\{\s*["}]|\[\s*\{)', start):
+    if re.match(rb'\s*(\{\s*["}]|\[\s*[\[{])', start):
         return files.read_json(name, data, reading)
     from separatrix.cli.text_files import read_text
 
@@ -179,7 +179,11 @@ def _unpacked(name, data):
     start = data[:4].to_pybytes()
     codec = next((one for magic, one in COMPRESSED.items() if start.startswith(magic)), None)
     if codec:
-        return _poured(pa.CompressedInputStream(pa.BufferReader(data), codec), name)
+        try:
+            return _poured(pa.CompressedInputStream(pa.BufferReader(data), codec), name)
+        except OSError as error:
+            remedy = f"damaged, or cut off: {error}; copy it again"
+            raise Refusal(f"{name}: not all of it can be unpacked: {remedy}") from error
     if start == b"PK\3\4":
         with zipfile.ZipFile(pa.BufferReader(data)) as archive:
             members = [one for one in archive.namelist() if not one.startswith("__MACOSX/")]
