@@ -265,7 +265,9 @@ def test_a_held_out_column_is_compared_with_the_clusters(tmp_path, capfd):
     kind[:3] = "y"
     twin[:3] = "2nd"
     write_csv(path, {**dict(zip(NAMES, X.T, strict=True)), "kind": kind, "twin": twin})
-    run("cluster", path, "-k", 3, "-m", "separation", "-o", out, "--truth", "kind")
+    report = tmp_path / "report.html"
+    options = ["-o", out, "--report", report, "--truth", "kind"]
+    run("cluster", path, "-k", 3, "-m", "separation", *options)
     labels = labels_in(out)
     np.testing.assert_array_equal(labels, separated(StandardScaler().fit_transform(X)))
     shown = capfd.readouterr().err
@@ -275,6 +277,9 @@ def test_a_held_out_column_is_compared_with_the_clusters(tmp_path, capfd):
         assert re.search(rf"^{value} +" + " +".join(map(str, counts)), shown, re.MULTILINE)
     score = adjusted_rand_score(kind, labels)
     assert f"clusters and kind  {score:.2f}" in shown
+    text = report.read_text(encoding="utf-8")
+    assert f"The adjusted Rand index of clusters and kind is {score:.2f}." in text
+    assert "Held out, to compare with the clusters: kind." in text
 
 
 def test_a_column_that_makes_the_clusters_is_told(tmp_path, capfd):

@@ -353,6 +353,7 @@ def cluster(
                     row_names=features.row_names,
                     title=f"Clusters of {Path(table.name).name}",
                     model_path=model or "model.skops",
+                    truth=features.known_classes,
                 )
         if model:
             from separatrix.cli.models import save_model
