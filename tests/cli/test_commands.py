@@ -261,18 +261,21 @@ def test_decimal_commas_of_other_files(tmp_path, refused):
 
 def test_a_held_out_column_is_compared_with_the_clusters(tmp_path, capfd):
     kind, out = np.repeat(["x", "y", "z"], 20), tmp_path / "labels.csv"
-    twin = np.repeat(["1st", "2nd", "3rd"], 20)  # it would give the kind away
+    twin = np.repeat(["1st", "2nd", "3rd"], 20)  # either would give the kind away
+    code = np.repeat([70, 80, 90], 20)
     path = tmp_path / "data.csv"
     kind[:3] = "y"
-    twin[:3] = "2nd"
-    write_csv(path, {**dict(zip(NAMES, X.T, strict=True)), "kind": kind, "twin": twin})
+    twin[:3], code[:3] = "2nd", 80
+    measured = dict(zip(NAMES, X.T, strict=True))
+    write_csv(path, {"code": code, **measured, "kind": kind, "twin": twin})
     report = tmp_path / "report.html"
     options = ["-o", out, "--report", report, "--truth", "kind"]
     run("cluster", path, "-k", 3, "-m", "separation", *options)
     labels = labels_in(out)
     np.testing.assert_array_equal(labels, separated(StandardScaler().fit_transform(X)))
     shown = capfd.readouterr().err
-    assert re.search("left out +twin: tells the same as 'kind'", shown)
+    for name in ("code", "twin"):
+        assert re.search(f"left out +{name}: tells the same as 'kind'", shown)
     for value in "xyz":
         counts = np.bincount(labels[kind == value], minlength=3)
         assert re.search(rf"^{value} +" + " +".join(map(str, counts)), shown, re.MULTILINE)

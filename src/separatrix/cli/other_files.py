@@ -30,7 +30,8 @@ def read_parquet(name, data, reading):
         raise Refusal(f"{name}: two columns are called {quoted(sorted(twice))}; rename one")
     chosen = reading.chosen(name, schema.names, indices)
     check_fits(VALUE * parquet.metadata.num_rows * len(chosen), name)
-    apart = () if reading.columns else set(indices).difference([*reading.ids, *reading.besides])
+    kept = [*reading.ids, *reading.besides, reading.truth]
+    apart = () if reading.columns else set(indices).difference(kept)
     facts = tuple((one, INDEX) for one in apart)
     table = parquet.read(columns=chosen).select(chosen)
     return Table(name, schema.names, table, lambda typed: parquet.read(), facts=facts)

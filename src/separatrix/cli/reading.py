@@ -32,6 +32,7 @@ class Reading:
     columns: list[str] | None = None  # all if None
     id_column: str | None = None
     besides: tuple[str, ...] = ()  # columns to read as well
+    truth: str | None = None  # a column to read first, so that what repeats it is not used
     text: frozenset[str] = frozenset()  # columns to read as texts
     decimal: str | None = None
     missing: tuple[str, ...] = ()  # words for missing values, besides the usual ones
@@ -42,14 +43,15 @@ class Reading:
     def chosen(self, name, header, indices=()):
         """Columns to read, of those that there are."""
         there = set(header)
-        for column in [*(self.columns or ()), *self.besides, *self.ids]:
+        first = [self.truth] if self.truth else []
+        for column in [*(self.columns or ()), *self.besides, *first, *self.ids]:
             if column not in there:
                 found = f"there is no column {column!r}; there are {quoted(header)}"
                 remedy = "; --id-column '' numbers the rows" if column in self.ids else ""
                 raise Refusal(f"{name}: {found}{remedy}")
         apart = {*self.ids, *indices}
         chosen = self.columns or [one for one in header if one not in apart]
-        chosen = list(dict.fromkeys([*chosen, *self.besides]))
+        chosen = list(dict.fromkeys([*first, *chosen, *self.besides]))
         if not chosen:
             raise Refusal(f"{name}: no column to cluster by; there are {quoted(header) or 'none'}")
         return chosen
