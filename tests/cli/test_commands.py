@@ -21,6 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
+from separatrix._output import in_percent
 from separatrix.cli import commands, main, screens
 
 NAMES = ["width", "height", "depth"]
@@ -260,21 +261,29 @@ def test_decimal_commas_of_other_files(tmp_path, refused):
 
 def test_a_held_out_column_is_compared_with_the_clusters(tmp_path, capfd):
     kind, out = np.repeat(["x", "y", "z"], 20), tmp_path / "labels.csv"
-    twin = np.repeat(["1st", "2nd", "3rd"], 20)  # it would give the kind away
+    twin = np.repeat(["1st", "2nd", "3rd"], 20)  # either would give the kind away
+    code = np.repeat([70, 80, 90], 20)
     path = tmp_path / "data.csv"
     kind[:3] = "y"
-    twin[:3] = "2nd"
-    write_csv(path, {**dict(zip(NAMES, X.T, strict=True)), "kind": kind, "twin": twin})
-    run("cluster", path, "-k", 3, "-m", "separation", "-o", out, "--truth", "kind")
+    twin[:3], code[:3] = "2nd", 80
+    measured = dict(zip(NAMES, X.T, strict=True))
+    write_csv(path, {"code": code, **measured, "kind": kind, "twin": twin})
+    report = tmp_path / "report.html"
+    options = ["-o", out, "--report", report, "--truth", "kind"]
+    run("cluster", path, "-k", 3, "-m", "separation", *options)
     labels = labels_in(out)
     np.testing.assert_array_equal(labels, separated(StandardScaler().fit_transform(X)))
     shown = capfd.readouterr().err
-    assert re.search("left out +twin: tells the same as 'kind'", shown)
+    for name in ("code", "twin"):
+        assert re.search(f"left out +{name}: tells the same as 'kind'", shown)
     for value in "xyz":
         counts = np.bincount(labels[kind == value], minlength=3)
         assert re.search(rf"^{value} +" + " +".join(map(str, counts)), shown, re.MULTILINE)
     score = adjusted_rand_score(kind, labels)
     assert f"clusters and kind  {score:.2f}" in shown
+    text = report.read_text(encoding="utf-8")
+    assert f"The adjusted Rand index of clusters and kind is {score:.2f}." in text
+    assert "Held out, to compare with the clusters: kind." in text
 
 
 def test_a_column_that_makes_the_clusters_is_told(tmp_path, capfd):
@@ -473,7 +482,7 @@ def test_explain_shows_means_of_another_model(tmp_path, table, capfd):
     assert header.split() == ["mean", "of", "0", "1", "2", "explained"]
     explained = []
     for line in lines:
-        name, *means, share, _ = line.split()
+        name, *means = line.split()[:4]
         column = X[:, NAMES.index(name)]
         groups = [column[labels == cluster] for cluster in range(3)]
         np.testing.assert_allclose(
@@ -484,9 +493,20 @@ def test_explain_shows_means_of_another_model(tmp_path, table, capfd):
         )
         within = sum(((group - group.mean()) ** 2).sum() for group in groups)
         expected = 1 - within / ((column - column.mean()) ** 2).sum()
-        assert abs(float(share) - 100 * expected) <= 0.5 + 1e-9
+        assert line.rstrip().endswith(in_percent(expected))
         explained.append(expected)
     assert explained == sorted(explained, reverse=True)
+
+
+def test_years_and_rare_shares_are_shown_as_they_are(tmp_path, capfd):
+    """A year has no comma, and a cluster of few rows is not one of 0 %."""
+    year = np.repeat([1990, 2024], [300, 1]) + np.arange(301) % 3
+    path, model = tmp_path / "data.csv", tmp_path / "model.skops"
+    write_csv(path, {"year": year, "pay": 9 * np.repeat([1, 9], [300, 1]) + np.arange(301) % 7})
+    run("cluster", path, "-k", 2, "-m", "k-means", "--out", "", "--model", model)
+    assert re.search("^1 .* 1 +< 1 %", capfd.readouterr().err, re.MULTILINE)
+    run("explain", model)
+    assert re.search("^year +1991 +2024 ", capfd.readouterr().out, re.MULTILINE)
 
 
 class Terminal(io.StringIO):

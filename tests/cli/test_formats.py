@@ -41,6 +41,11 @@ def as_objects():
     ]
 
 
+def as_columns(kept):
+    """The same as columns by name, each what `kept` makes of a list of its cells."""
+    return {name: kept([row[name] for row in as_objects()]) for name in COLUMNS}
+
+
 def workbook(path, sheets):
     """A spreadsheet with these rows in sheets, made by hand of the least that there is to one."""
 
@@ -106,6 +111,10 @@ WRITERS = {
     "zip": archived,
     "lines": lambda path: path.write_text("\n".join(map(json.dumps, as_objects()))),
     "json": lambda path: path.write_text(json.dumps(as_objects(), indent=1)),
+    "lists of columns": lambda path: path.write_text(json.dumps(as_columns(list))),
+    "rows of columns": lambda path: path.write_text(
+        json.dumps(as_columns(lambda cells: {str(row): cell for row, cell in enumerate(cells)}))
+    ),
     "excel": lambda path: workbook(path, {"empty": [], "first": [list(COLUMNS), *ROWS]}),
     "sqlite": lambda path: database(path, "only"),
 }

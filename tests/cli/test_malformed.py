@@ -70,8 +70,13 @@ def test_the_table_itself_is_sound(tmp_path):
         ("age,pay\n", "names of columns, but no rows of data"),
         ("a,b", "names of columns, but no rows of data"),
         ("age,pay\n1,2\n", "1 row of data; clustering needs at least 2"),
-        (TABLE.replace("25,z,5.5", "25,z"), "line 7: 2 fields where the header has 3"),
-        (TABLE.replace("25,z,5.5", "25,z,5.5,7"), "line 7: 4 fields where the header has 3"),
+        (TABLE.replace("25,z,5.5", "25,z"), "line 7: 2 fields where the header has 3; complete"),
+        (
+            TABLE.replace("25,z,5.5", "25,z,5.5,7"),
+            "line 7: 4 fields where the header has 3; put quotes around a value that has ','",
+        ),
+        (f"Staff of 2020\n\n{TABLE}", "line 3 has 3 fields, and line 1 has one; delete the lines"),
+        (f"Staff\n{TABLE}".replace(",", ";"), "line 2 has 3 fields, .* above the names"),
         (TABLE.replace("27,y,7.5", "27,y,many"), "line 9, column 'pay': 'many' is not a number"),
         (TABLE.replace("27,y,7.5", "27,y,inf"), "line 9, column 'pay': inf is infinite; put"),
         (TABLE.replace("7.5", "2e140"), r"line 9, column 'pay': 2e\+140 is too large.*scale"),
@@ -99,7 +104,9 @@ def test_the_table_itself_is_sound(tmp_path):
         (b"PK\3\4 but no archive", "not a zip file"),
         (archive("xl/workbook.xml"), "cannot be read: .*; save it as CSV"),
         (gzip.compress(b"a,b\n", mtime=0), "names of columns, but no rows of data"),
+        (gzip.compress(TABLE.encode(), mtime=0)[:-20], "cut off: .*; copy it again"),
         ('[{"a": 1}, 2]', "not a list of objects; write rows as objects"),
+        ("[[1, 2], [3, 4]]", "not a list of objects; write rows as objects"),
         ('{"a": 1\n', "not JSON lines: .*put one object on each line"),
         (archive("X.npy"), "'X': Python objects, or damaged"),
         (archive("X.npy", ""), "'X': Python objects, or damaged"),
@@ -126,6 +133,17 @@ def test_malformed_files(tmp_path, capfd, content, said):
     assert line.startswith(f"separatrix: {path}: ")
     assert re.search(said, line)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_one_column_with_commas_has_no_title_above_it(tmp_path):
+    """Neither decimal commas nor parts of texts are fields."""
+    path = tmp_path / "data.csv"
+    for values in ("1,5 2,5 7,5 8,5", "a,2 b,2 a,2 b,2"):
+        path.write_text("\n".join(["size", *values.split()]) + "\n")
+        out = ["--out", str(tmp_path / "labels.csv")]
+        with pytest.raises(SystemExit) as stopped:
+            main(["cluster", str(path), "-k", "2", "-m", "k-means", *out])
+        assert stopped.value.code == 0
 
 
 def test_a_quoted_line_break_counts_as_a_line(tmp_path, capfd):
@@ -271,6 +289,8 @@ def test_files_that_are_not_there(tmp_path, capfd):
     said = refusal(["cluster", tmp_path, *SEPARATION], capfd)
     assert f"{tmp_path}: there are no Parquet files" in said
     path.write_text(TABLE)
+    said = refusal(["cluster", tmp_path, *SEPARATION], capfd)
+    assert f"{tmp_path}: 'data.csv' there is not Parquet; name one file, or a folder" in said
     assert "x.skops: No such file" in refusal(["predict", path, "x.skops"], capfd)
     assert "separation needs a number" in refusal(["cluster", path, "-m", "separation"], capfd)
 
@@ -327,6 +347,6 @@ def test_refusals_wait_for_no_library(tmp_path, content):
         "from separatrix.cli import main\n"
         "try:\n    main(['cluster', 'data.csv'])\n"
         "except SystemExit as stopped:\n    assert stopped.code == 2\n"
-        "assert not {'sklearn', 'scipy', 'numba'} & set(sys.modules)\n"
+        "assert not {'sklearn', 'scipy', 'numba', 'pandas'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)

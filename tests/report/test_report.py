@@ -106,6 +106,31 @@ def test_everything_is_escaped(scheme, tmp_path):
     assert any(f"{ATTACK}0" in name for name, _ in page.data["tips"])
 
 
+def test_known_classes_are_compared_with_the_clusters(tmp_path):
+    centers = np.repeat([[0.0, 1.0], [4.0, 3.0], [9.0, 0.0]], 5, axis=0)
+    X = centers + np.arange(30).reshape(15, 2) / 99
+    model = MaximinSeparationClustering(3, init=np.repeat([0, 1, 2], 5)).fit(X)
+    kinds = [*"aaaaabbbbbcccc", None]
+    page = report(model, X, tmp_path, truth={ATTACK: kinds, "half": np.arange(15) < 8})
+    assert "truth" in page.ids()
+    codes = page.data["labellings"][0][1]
+    found = page.table(ATTACK, "cluster 0")
+    for kind in (*"abc", None):
+        here = [code for code, one in zip(codes, kinds, strict=True) if one == kind]
+        assert found[kind or "missing"] == [str(here.count(code)) for code in range(3)]
+    assert set(page.table("half", "cluster 0")) == {"True", "False"}
+    index = adjusted_rand_score([str(kind) for kind in kinds], codes)
+    assert f"The adjusted Rand index of clusters and {ATTACK} is {index:.2f}." in page.text
+    assert "truth" not in report(model, X, tmp_path).ids()
+    with pytest.raises(ValueError, match=r"truth\['kind'\] has 14 values but X has 15 rows; pass"):
+        report(model, X, tmp_path, truth={"kind": kinds[1:]})
+    many = MaximinSeparationClustering(2).fit(IRIS)
+    with pytest.raises(ValueError, match=r"has 150 different values, more than 20; pass classes"):
+        report(many, IRIS, tmp_path, truth={"kind": range(150)})
+    with pytest.raises(ValueError, match="a comparison of clusterings takes no truth"):
+        report(comparison(), IRIS, tmp_path, truth={"kind": [0] * 150})
+
+
 def test_file_is_replaced_at_once_or_not_at_all(iris_model, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")

@@ -56,6 +56,17 @@ def test_tables_of_all_makers_are_the_same(maker):
     )
 
 
+def test_arrow_slices_and_chunks_keep_their_gaps():
+    numbers = pa.chunked_array([[0.5, None, 2.5, 1.5], [], [None, 7.5]])
+    for start in range(6):
+        cut = pa.table(
+            {"a": numbers.slice(start, 4), "b": numbers.slice(start, 4).cast("float32")}
+        )
+        expected = [0.5, np.nan, 2.5, 1.5, np.nan, 7.5][start : start + 4]
+        for one in columns_of(cut).values():
+            np.testing.assert_array_equal(one.values, expected)
+
+
 def test_kinds_that_are_of_no_use_are_named():
     frame = pl.DataFrame({"span": [pl.duration(days=1)], "list": [[1, 2]]})
     frame = pl.select(span=pl.duration(days=1), list=pl.lit([1, 2], pl.List(pl.Int64)))

@@ -73,6 +73,14 @@ class Features:
         columns = self.preparer.columns_in(self.table.columns).values()
         return [one.text for one in profile_of(list(columns), labels).clusters]
 
+    @property
+    def known_classes(self):
+        """The column that was held out, as texts by its name; None if there is none."""
+        if self.truth is None:
+            return None
+        levels = [*self.truth.levels, None]  # the last is that of what is missing
+        return {self.truth.name: [levels[code] for code in self.truth.values]}
+
     def crossed(self, labels):
         """Values of the truth, and of each how many rows are in each cluster."""
         truth, codes = self.truth, self.truth.values.copy()

@@ -230,13 +230,13 @@ def _read(data, options, categorical, drop, truth):
     """The table in a file, read as options of a command say; nothing else is imported before."""
     from separatrix.cli.reading import Reading, read_table
 
-    besides = [*(drop if options["columns"] else ()), *([truth] if truth else ())]
     return read_table(
         data,
         Reading(
             columns=listed(options["columns"]) or None,
             id_column=options["id_column"],
-            besides=tuple(besides),
+            besides=tuple(drop if options["columns"] else ()),
+            truth=truth,
             text=frozenset(categorical),
             decimal=options["decimal"],
             missing=tuple(listed(options["missing"])),
@@ -353,6 +353,7 @@ def cluster(
                     row_names=features.row_names,
                     title=f"Clusters of {Path(table.name).name}",
                     model_path=model or "model.skops",
+                    truth=features.known_classes,
                 )
         if model:
             from separatrix.cli.models import save_model

@@ -45,7 +45,7 @@ def is_large(path, columns):
 def read_large_table(path, reading):
     """A sample of the rows of a large table as a table, which knows where the others are."""
     try:
-        files = pyarrow.dataset.dataset(path, format="parquet")
+        files = _files_of(path)
         if not files.files:
             raise Refusal(f"{path}: there are no Parquet files in this folder")
         large = LargeTable(path, files, reading)
@@ -65,6 +65,20 @@ def read_large_table(path, reading):
         facts=(("sampled", told),),
         large=large,
     )
+
+
+def _files_of(path):
+    """The Parquet files of a folder, or a Parquet file; a file of another kind is named."""
+    try:
+        return pyarrow.dataset.dataset(path, format="parquet")
+    except pa.ArrowInvalid:
+        for folder, _, names in sorted(os.walk(path)):
+            for name in sorted(one for one in names if not one.startswith((".", "_"))):
+                with open(os.path.join(folder, name), "rb") as file:
+                    if file.read(4) != b"PAR1":
+                        remedy = "name one file, or a folder that has only Parquet files"
+                        raise Refusal(f"{path}: {name!r} there is not Parquet; {remedy}") from None
+        raise
 
 
 @dataclass(frozen=True)

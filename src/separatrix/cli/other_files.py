@@ -30,7 +30,8 @@ def read_parquet(name, data, reading):
         raise Refusal(f"{name}: two columns are called {quoted(sorted(twice))}; rename one")
     chosen = reading.chosen(name, schema.names, indices)
     check_fits(VALUE * parquet.metadata.num_rows * len(chosen), name)
-    apart = () if reading.columns else set(indices).difference([*reading.ids, *reading.besides])
+    kept = [*reading.ids, *reading.besides, reading.truth]
+    apart = () if reading.columns else set(indices).difference(kept)
     facts = tuple((one, INDEX) for one in apart)
     table = parquet.read(columns=chosen).select(chosen)
     return Table(name, schema.names, table, lambda typed: parquet.read(), facts=facts)
@@ -104,7 +105,7 @@ def read_workbook(name, data, reading):
 
 
 def read_json(name, data, reading):
-    """Table in a file of JSON: an object on each line, or a list of objects."""
+    """Table in a file of JSON: an object on each line, a list of objects, or columns by name."""
     text = data.to_pybytes().decode("utf-8-sig")
     try:
         if text.lstrip().startswith("["):
@@ -118,8 +119,22 @@ def read_json(name, data, reading):
         remedy = 'write rows as objects, such as {"a": 1, "b": 2}'
         raise Refusal(f"{name}: not a list of objects; {remedy}")
     names = list(dict.fromkeys(key for record in records for key in record))
-    columns = {one: _inferred([record.get(one) for record in records]) for one in names}
+    cells = {one: [record.get(one) for record in records] for one in names}
+    if len(records) == 1 and (by_column := _by_column(records[0])):
+        cells = by_column
+    columns = {one: _inferred(values) for one, values in cells.items()}
     return _chosen(name, columns, reading)
+
+
+def _by_column(record):
+    """Cells of each column, if an object holds columns as pandas or polars write them."""
+    columns = list(record.values())
+    if columns and all(isinstance(one, Mapping) for one in columns):  # by the names of the rows
+        rows = list(columns[0])
+        return {name: [one.get(row) for row in rows] for name, one in record.items()}
+    if columns and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
+        return record
+    return None
 
 
 def read_sqlite(name, data, reading):

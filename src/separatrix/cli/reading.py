@@ -32,6 +32,7 @@ class Reading:
     columns: list[str] | None = None  # all if None
     id_column: str | None = None
     besides: tuple[str, ...] = ()  # columns to read as well
+    truth: str | None = None  # a column to read first, so that what repeats it is not used
     text: frozenset[str] = frozenset()  # columns to read as texts
     decimal: str | None = None
     missing: tuple[str, ...] = ()  # words for missing values, besides the usual ones
@@ -42,14 +43,15 @@ class Reading:
     def chosen(self, name, header, indices=()):
         """Columns to read, of those that there are."""
         there = set(header)
-        for column in [*(self.columns or ()), *self.besides, *self.ids]:
+        first = [self.truth] if self.truth else []
+        for column in [*(self.columns or ()), *self.besides, *first, *self.ids]:
             if column not in there:
                 found = f"there is no column {column!r}; there are {quoted(header)}"
                 remedy = "; --id-column '' numbers the rows" if column in self.ids else ""
                 raise Refusal(f"{name}: {found}{remedy}")
         apart = {*self.ids, *indices}
         chosen = self.columns or [one for one in header if one not in apart]
-        chosen = list(dict.fromkeys([*chosen, *self.besides]))
+        chosen = list(dict.fromkeys([*first, *chosen, *self.besides]))
         if not chosen:
             raise Refusal(f"{name}: no column to cluster by; there are {quoted(header) or 'none'}")
         return chosen
@@ -151,7 +153,7 @@ def _read(name, data, reading):
         return files.read_workbook(name, data, reading)
     if start.startswith(b"SQLite format 3\0"):
         return files.read_sqlite(name, data, reading)
-    if re.match(rb'\s*(\{\s*["}]|\[\s*\{)', start):
+    if re.match(rb'\s*(\{\s*["}]|\[\s*[\[{])', start):
         return files.read_json(name, data, reading)
     from separatrix.cli.text_files import read_text
 
@@ -179,7 +181,11 @@ def _unpacked(name, data):
     start = data[:4].to_pybytes()
     codec = next((one for magic, one in COMPRESSED.items() if start.startswith(magic)), None)
     if codec:
-        return _poured(pa.CompressedInputStream(pa.BufferReader(data), codec), name)
+        try:
+            return _poured(pa.CompressedInputStream(pa.BufferReader(data), codec), name)
+        except OSError as error:
+            remedy = f"damaged, or cut off: {error}; copy it again"
+            raise Refusal(f"{name}: not all of it can be unpacked: {remedy}") from error
     if start == b"PK\3\4":
         with zipfile.ZipFile(pa.BufferReader(data)) as archive:
             members = [one for one in archive.namelist() if not one.startswith("__MACOSX/")]

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from separatrix._output import in_digits, in_percent
 from separatrix.cli import Refusal, printable
 from separatrix.plots.colors import cluster_color
 
@@ -99,20 +100,12 @@ def _cluster(cluster):
     return Text(str(cluster), f"bold {cluster_color(cluster)}")
 
 
-def _percent(share):
-    return f"{100 * share:.0f} %"
-
-
-def _number(value):
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def sizes(counts, typical=()):
     """A bar for the size of each cluster, and what is typical of it."""
     rows, longest = [], BAR // 2 if typical else BAR
     for cluster, count in enumerate(counts):
         bar = Text("━" * max(round(longest * count / max(counts)), 1), cluster_color(cluster))
-        share = Text(_percent(count / sum(counts)), "dim")
+        share = Text(in_percent(count / sum(counts)), "dim")
         rows.append([_cluster(cluster), bar, f"{count:,}", share, *typical[cluster : cluster + 1]])
     return grid(rows, justify="nlnnl")
 
@@ -164,9 +157,9 @@ def means(card, top):
     rows = []
     for j in np.argsort(-np.array(card["share"]), kind="stable")[:top]:
         values = [of_cluster[j] for of_cluster in card["means"]]
-        form = _percent if card["shares"][j] else _number
+        form = in_percent if card["shares"][j] else in_digits
         cells = [Text(form(value), "bold" if value == max(values) else "") for value in values]
-        rows.append([card["features"][j], cells, Text(_percent(card["share"][j]), "dim")])
+        rows.append([card["features"][j], cells, Text(in_percent(card["share"][j]), "dim")])
     clusters = [_cluster(cluster) for cluster in range(len(card["means"]))]
     width, left, right = _console().width, "mean of", "explained"
     for_names = min(max(len(left), *(len(name) for name, _, _ in rows)), width // 2)

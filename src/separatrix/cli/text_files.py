@@ -6,7 +6,7 @@ import io
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ MAX_LINE = 1 << 26  # bytes: a longer line means that the file is not a table
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 MOST_TRIED = 1000  # values that show whether numbers have decimal commas
+MOST_LINES_TRIED = 50  # that show whether the names of the columns are in the first line
 CSV_FAULTS = {  # by a part of what the module csv says
     "unexpected end of data": "a quote is not closed",
     "expected after": "text after a closing quote; double it in a text, or put a comma behind it",
@@ -163,6 +164,8 @@ def _header(name, records, has_header):
     if len(words) == 2 and min(map(len, words)) > 1 and any(map(_is_value, words[1])):
         remedy = "put commas there, for example with tr -s ' ' ','"
         raise Refusal(f"{name}: line 1: only spaces separate the columns; {remedy}")
+    if len(lines[0]) == 1:
+        _check_title(name, records)
     if not has_header:
         return [f"column {position}" for position in range(1, len(lines[0]) + 1)]
     if all(map(_is_value, lines[0])):
@@ -171,6 +174,24 @@ def _header(name, records, has_header):
     if len(lines) == 1:
         raise Refusal(f"{name}: {NO_ROWS}")
     return names_of(lines[0])
+
+
+def _check_title(name, records):
+    """Refuse lines of one field above names of columns, of which there are more."""
+    for delimiter in DELIMITERS:
+        try:
+            first = list(islice(replace(records, delimiter=delimiter), MOST_LINES_TRIED))
+        except Refusal:  # of quotes, which this delimiter does not separate
+            continue
+        above = list(takewhile(lambda record: len(record[1]) == 1, first))
+        header, *rows = first[len(above) :] or [(0, [])]
+        rows = [fields for _, fields in rows if any(fields)]
+        if not rows or any(map(_is_value, header[1])):
+            continue
+        if all(len(row) == len(header[1]) and any(map(_is_value, row)) for row in rows):
+            told = f"line {header[0]} has {len(header[1])} fields, and line 1 has one"
+            remedy = "delete the lines above the names of the columns"
+            raise Refusal(f"{name}: {told}; {remedy}")
 
 
 def _is_value(text):
@@ -264,4 +285,6 @@ class _Records:
         for line, fields in self:
             if len(fields) != n_fields:
                 found = f"{len(fields)} fields where the header has {n_fields}"
-                raise Refusal(f"{self.name}: line {line}: {found}")
+                held = f"put quotes around a value that has {self.delimiter!r} in it"
+                remedy = held if len(fields) > n_fields else "complete the line, or delete it"
+                raise Refusal(f"{self.name}: line {line}: {found}; {remedy}")

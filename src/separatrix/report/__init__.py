@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ def write_report(
     row_names: ArrayLike = None,
     title: str | None = None,
     model_path: str | PathLike[str] | None = None,
+    truth: Mapping[str, Sequence[Any]] | None = None,
 ) -> Path:
     """Write a report on a clustering, or a comparison of several, as one HTML file.
 
@@ -57,6 +58,9 @@ def write_report(
     model_path : str or path-like, default=None
         File in which the command line saves the model, so that the report can say how to use it.
         It is not written here. With None the report says how to save the model.
+    truth : mapping of str to array-like of shape (n_samples,), default=None
+        Known classes of the rows by name, such as ``{"species": y}``. The report compares the
+        clusters with them. A comparison of clusterings takes none.
 
     Returns
     -------
@@ -81,9 +85,11 @@ def write_report(
             f"path={str(path)!r}: there is no directory {str(path.parent)!r}; make it first."
         )
     if hasattr(estimator, "names") and hasattr(estimator, "agreement"):
+        if truth:
+            raise ValueError("a comparison of clusterings takes no truth; report on one of them.")
         heading, body, data = comparison_page(estimator, X, feature_names, row_names)
     else:
-        named = (feature_names, row_names, model_path)
+        named = (feature_names, row_names, model_path, truth)
         heading, body, data = clustering_page(estimator, X, *named)
     _replace(path, _page(heading if title is None else str(title), body, data))
     return path

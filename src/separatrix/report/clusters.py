@@ -1,9 +1,12 @@
 """Tables of what clusters are: sizes, typical columns and rows, and what tells them apart."""
 
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
 from separatrix.profiles import LEAST_TOLD
 from separatrix.report.evidence import OUTLIERS
-from separatrix.report.markup import Markup, heat, label, table, with_bars
-from separatrix.report.words import count, percent, percents
+from separatrix.report.markup import Markup, heat, join, label, markup, table, with_bars
+from separatrix.report.words import count, percent, percents, two_digits
 
 __all__ = [
     "MAX_VALUES",
@@ -11,12 +14,14 @@ __all__ = [
     "doubtful_rows",
     "explanation",
     "heat_map",
+    "truth_tables",
     "typical_rows",
 ]
 
 MAX_CLUSTERS, MAX_FEATURES, MAX_ROWS = 12, 20, 12
 MAX_HEATED = 12  # columns and categories of the heat map
 N_TYPICAL = 3  # rows of each cluster
+MOST_CLASSES = 20  # of a column that clusters are compared with
 MAX_VALUES = 4  # columns whose values are shown for a row
 HALF, ONE = 0.5, 1.0  # standard deviations for one and for two signs
 
@@ -62,6 +67,45 @@ def _heated(difference):
     kind, sign = ("hot", "▲") if difference.effect > 0 else ("cold", "▼")
     signs = sign * ((size >= HALF) + (size >= ONE))
     return heat(kind, min(int(2 * size), 4), difference.shown, signs)
+
+
+def truth_tables(c, truth):
+    """Columns that the clusters are compared with: rows of each value in each cluster."""
+    return join(_truth_table(c, str(name), list(values)) for name, values in truth.items())
+
+
+def _truth_table(c, name, values):
+    if len(values) != len(c.codes):
+        raise ValueError(
+            f"truth[{name!r}] has {len(values)} values but X has {len(c.codes)} rows; pass one "
+            "value per row."
+        )
+    texts = np.array(["missing" if one is None or one != one else str(one) for one in values])
+    found, places = np.unique(texts, return_inverse=True)
+    if len(found) > MOST_CLASSES:
+        raise ValueError(
+            f"truth[{name!r}] has {len(found)} different values, more than {MOST_CLASSES}; pass "
+            "classes."
+        )
+    counts = np.zeros((len(found), len(c.clusters)), dtype=int)
+    np.add.at(counts, (places, c.codes), 1)
+    inside = c.codes < c.n_clusters
+    index = two_digits(adjusted_rand_score(places[inside], c.codes[inside]))
+    shown = ([Markup(f"{one:,}") for one in of_cluster] for of_cluster in counts.T)
+    return join(
+        [
+            table(
+                f"Rows of each {name} in each cluster",
+                (name, found.tolist()),
+                *zip(c.clusters, shown, strict=True),
+            ),
+            markup(
+                '<p class="note">The adjusted Rand index of clusters and {} is {}.</p>',
+                name,
+                index,
+            ),
+        ]
+    )
 
 
 def typical_rows(c):

@@ -16,6 +16,7 @@ from separatrix.report.clusters import (
     doubtful_rows,
     explanation,
     heat_map,
+    truth_tables,
     typical_rows,
 )
 from separatrix.report.evidence import OUTLIERS, Clustering, clustering_of, picture_of, samples_of
@@ -46,7 +47,7 @@ def _tip(value):
 # --- one clustering -----------------------------------------------------------------------------
 
 
-def clustering_page(estimator, X, feature_names, row_names, model_path):
+def clustering_page(estimator, X, feature_names, row_names, model_path, truth=None):
     """Heading, body and plot data of a report on one clustering."""
     c = clustering_of(estimator, X, feature_names, row_names)
     n_features = c.samples.features.shape[1]
@@ -59,7 +60,8 @@ def clustering_page(estimator, X, feature_names, row_names, model_path):
         "clustering.html",
         **_summary(c),
         **trust(c),
-        **_preparation(c),
+        **_preparation(c, truth or {}),
+        truth=truth and truth_tables(c, truth),
         clusters=clusters_table(c),
         heat=heat_map(c) if is_explained else None,
         typical=typical_rows(c) if n_features and c.n_clusters else None,
@@ -109,18 +111,21 @@ def _summary(c):
     }
 
 
-def _preparation(c):
+def _preparation(c, truth):
     """What was done to the columns of a table, in one sentence and in a table."""
     preparer = c.samples.preparer
     if preparer is None:
         return {"prepared": None, "preparation": None, "scaling": ""}
     findings = [one for one in preparer.findings_ if one.left_out or one.n_missing]
+    findings = [one for one in findings if one.column not in truth]
     left_out = [one.column for one in findings if one.left_out]
     n_filled = sum(one.n_missing for one in findings if not one.left_out)
     told = [f"{count(len(preparer.features_), 'column')} of {preparer.n_features_in_} used."]
     if left_out:
         more = ["…"] * (len(left_out) > MAX_NAMED)
         told.append(f"Left out: {', '.join([*left_out[:MAX_NAMED], *more])}.")
+    if truth:
+        told.append(f"Held out, to compare with the clusters: {', '.join(truth)}.")
     if n_filled:
         told.append(f"Filled: {count(n_filled, 'missing value')}.")
     done = ["left out" if one.left_out else "filled" for one in findings]

@@ -214,8 +214,21 @@ def _column_of_series(name, series):
 
 
 def _floats(series):
-    values = series.cast(nw.Float64).to_numpy()
-    return np.asarray(values, dtype=float)
+    values = series.cast(nw.Float64)
+    if values.implementation.is_pyarrow():
+        return np.concatenate([np.empty(0), *map(_floats_of_arrow, values.to_native().chunks)])
+    return np.asarray(values.to_numpy(), dtype=float)
+
+
+def _floats_of_arrow(array):
+    """Numbers of an array of pyarrow, whose own conversion waits until pandas is imported."""
+    bits, numbers = array.buffers()
+    kept = slice(array.offset, array.offset + len(array))
+    values = np.frombuffer(numbers)[kept] if len(array) else np.empty(0)
+    if bits is None:
+        return values
+    present = np.unpackbits(np.frombuffer(bits, np.uint8), count=kept.stop, bitorder="little")
+    return np.where(present[kept], values, np.nan)
 
 
 def _dates(milliseconds):
