@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from separatrix.classics.discriminative_kmeans import DiscriminativeKMeans
 from separatrix.classics.lda_kmeans import LDAKMeans
+from separatrix.data.moments import Partition
 
 
 def covariances(X, labels, reg):
@@ -133,3 +134,23 @@ def test_clusters_are_seen_in_the_subspace():
     means = np.array([Y[model.labels_ == c].mean(axis=0) for c in range(3)])
     nearest = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest, model.labels_)
+
+
+def test_turns_of_many_samples_take_few_passes_over_them(monkeypatch):
+    """From a solution for some of them; the labels of a turn are where the next one begins."""
+    passes = []
+    assign = Partition.assign
+
+    def counted(partition, rule):
+        passes.append(partition.X.shape[0])
+        return assign(partition, rule)
+
+    monkeypatch.setattr(Partition, "assign", counted)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 30_000)
+    X = 1.5 * rng.normal(size=(6, 5))[y] + rng.normal(size=(30_000, 5))
+    model = LDAKMeans(6, reg=0.0, tol=0).fit(X)
+    assert model.n_iter_ > 5
+    assert passes.count(30_000) <= 2 * model.n_iter_ + 1
+    assert model.objective_ == pytest.approx(best_trace(X, model.labels_, 0.0))
+    assert (np.diff(model.history_) >= 0).all()

@@ -31,11 +31,38 @@ def test_first_offsets_are_prices_of_the_best_assignment():
         scores, sizes = exact_case(seed)
         offsets = first_offsets(scores, np.ones(len(scores)), sizes, sizes)
         np.testing.assert_array_equal(sizes_by(scores, None, offsets), sizes)
-        places = np.repeat(np.arange(len(sizes)), sizes.astype(int))
-        rows, columns = linear_sum_assignment(scores[:, places], maximize=True)
-        best = scores[rows, places[columns]].sum()
         labels = (scores + offsets).argmax(axis=1)
-        assert scores[np.arange(len(scores)), labels].sum() == pytest.approx(best)
+        found = scores[np.arange(len(scores)), labels].sum()
+        assert found == pytest.approx(best_sum(scores, sizes))
+
+
+def best_sum(scores, sizes):
+    """Largest sum of scores where clusters have these sizes."""
+    places = np.repeat(np.arange(len(sizes)), np.asarray(sizes, dtype=int))
+    rows, columns = linear_sum_assignment(scores[:, places], maximize=True)
+    return scores[rows, places[columns]].sum()
+
+
+def test_whole_samples_are_assigned_at_the_least_loss():
+    for seed in range(80):
+        scores, sizes = exact_case(seed)
+        labels = transport.assigned(scores, sizes, sizes)
+        np.testing.assert_array_equal(np.bincount(labels, minlength=len(sizes)), sizes)
+        found = scores[np.arange(len(scores)), labels].sum()
+        assert found == pytest.approx(best_sum(scores, sizes))
+
+
+@pytest.mark.parametrize("seed", [23, 63, 116, 131, 144, 223])
+def test_scores_that_hardly_differ_do_not_end_the_transport_early(seed):
+    """As those of samples far from most clusters: paths are shorter by next to rounding."""
+    rng = np.random.default_rng(seed)
+    scores = np.where(rng.random((100, 20)) < 0.1, rng.random((100, 20)), 0.0)
+    scores += 1e-12 * rng.random((100, 20))
+    sizes = np.full(20, 5.0)
+    labels = transport.assigned(scores, sizes, sizes)
+    np.testing.assert_array_equal(np.bincount(labels, minlength=20), sizes)
+    found = scores[np.arange(100), labels].sum()
+    assert found == pytest.approx(best_sum(scores, sizes), rel=1e-12)
 
 
 def test_first_offsets_of_two_clusters_lie_midway():
@@ -231,6 +258,9 @@ def test_python_finds_what_compiled_code_does(n_clusters):
         args = (scores, weight, *bounds, np.inf)
         found = interpreted(transport._transported)(*args)
         np.testing.assert_array_equal(found, transport._transported(*args))
+    bounds = np.full(n_clusters, 30.0 / n_clusters), np.full(n_clusters, 60.0 / n_clusters)
+    found = interpreted(transport._assigned)(scores, *bounds)
+    np.testing.assert_array_equal(found, transport._assigned(scores, *bounds))
 
 
 def test_calls_are_compiled_once_their_work_is_worth_it(monkeypatch):

@@ -178,6 +178,15 @@ def test_violated_labellings_are_those_of_brute_force_mostly(record_property):
     assert np.mean(shares[2]) >= 0.75
 
 
+def test_the_saddle_point_is_the_same_where_spaces_are_made_again(monkeypatch):
+    K, signs = problem(1, 4, n=20)
+    expected = find_saddle(K, signs, MACHINES[1], tol=1e-7)
+    monkeypatch.setattr(label_mixtures, "FEW_CLUSTERS", 3)
+    found = find_saddle(K, signs, MACHINES[1], tol=1e-7)
+    assert found.n_iter == expected.n_iter > 0
+    np.testing.assert_array_equal(found.weights, expected.weights)
+
+
 @pytest.mark.parametrize("n_clusters", [2, 3, 4])
 def test_ascent_rises_to_fixed_points(n_clusters):
     for seed in range(6):
@@ -199,6 +208,23 @@ def test_ascent_rises_to_fixed_points(n_clusters):
         after = np.array([band.nearest(slope.T) for slope in slopes.swapaxes(0, 1)])
         further = squares_of(K, signs_of(after, n_clusters), alpha)
         assert (further <= squares * (1 + 1e-9)).all()
+
+
+def test_starts_that_fall_behind_stop(monkeypatch):
+    """Not those that a round would add: they are as good as without the others."""
+    K, signs = problem(0, 3, n=24)
+    band = Band(Links.of(24, 3), 0.2)
+    alpha = find_saddle(K, signs, MACHINES[1]).alpha
+    starts = label_mixtures.ascent_starts(K, alpha, signs, np.random.RandomState(0))
+    _, all_squares = label_mixtures.most_violated(K, alpha, starts, band)
+    monkeypatch.setattr(label_mixtures, "NEW_LABELLINGS", 4)
+    labels, squares = label_mixtures.most_violated(K, alpha, starts, band)
+    assert len(labels) == len(starts)
+    np.testing.assert_allclose(squares, squares_of(K, signs_of(labels, 3), alpha), rtol=1e-10)
+    assert (np.diff(squares) <= 0).all()
+    assert (squares <= all_squares * (1 + 1e-12)).all()
+    reached = label_mixtures.most_violated(K, alpha, np.eye(3)[labels[:1]], band)[1]
+    assert reached[0] == pytest.approx(squares[0])
 
 
 @pytest.mark.parametrize("linked", [False, True])
@@ -342,6 +368,21 @@ def test_labels_without_links_are_those_of_brute_force_and_of_the_search_with_li
             assert labels @ score == pytest.approx((tried @ score).max(), abs=1e-12)
             linked = linked_labels(score, links, min_size=least, max_size=most)
             np.testing.assert_array_equal(labels, linked.labels)
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.2, 0.6])
+def test_labels_of_three_clusters_are_those_of_brute_force(balance):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 8))
+        scores = rng.integers(-2, 3, size=(3, n, 3)) + (seed % 2) * rng.normal(size=(3, n, 3))
+        band = Band(Links.of(n, 3), balance)
+        every = itertools.product(range(3), repeat=n)
+        tried = np.array([one for one in every if is_member(np.array(one), band)])
+        for labels, score in zip(band.nearest_of_each(scores), scores, strict=True):
+            assert is_member(labels, band)
+            best = score[np.arange(n), tried].sum(axis=1).max()
+            assert score[np.arange(n), labels].sum() == pytest.approx(best)
 
 
 @pytest.mark.parametrize("balance", [0.0, 0.2, 0.6])

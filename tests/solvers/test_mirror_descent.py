@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from separatrix.solvers import mirror_descent as mirror
-from separatrix.solvers.label_mixtures import Machine, find_saddle, mixed_kernels, signs_of
+from separatrix.solvers.label_mixtures import Machine, find_saddle, mixed_kernel, signs_of
 from separatrix.solvers.margin_distribution import KernelSpace
 from separatrix.solvers.mirror_descent import Dual, mirror_descent, mirror_saddle
 
@@ -77,7 +77,8 @@ def test_bounds_hold_in_the_box_and_the_box_holds_all_responses(machine, n_clust
         for k in range(4):
             assert np.linalg.norm(slopes_of(dual, k, zeta, beta)) <= steepest
     for weights in [*np.eye(4), *rng.dirichlet(np.ones(4), size=10)]:
-        for M in mixed_kernels(dual.K, dual.signs, weights):
+        for S in dual.signs:
+            M = mixed_kernel(dual.K, S, weights)
             alpha = machine.fit(KernelSpace(M), np.ones(len(M))).alpha
             assert np.abs(alpha).max() <= dual.bound
 

@@ -194,6 +194,9 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
     the paper's objective this is guaranteed only for two clusters, where the two objectives are
     monotone functions of each other.
 
+    From many samples a solution for some of them is the start. Then k-means in a subspace ends as
+    soon as it moves no more samples than the turn before: the next subspace would move them again.
+
     Parameters
     ----------
     problem : WhitenedProblem
@@ -214,16 +217,26 @@ def solve_lda_kmeans(problem, start, *, n_clusters, max_iter, tol, progress):
     result : SolverResult
         With a `Partition` as its labelling.
     """
-    limits = {"n_clusters": n_clusters, "max_iter": max_iter, "tol": tol}
+    limits = {"n_clusters": n_clusters, "max_iter": max_iter}
+    last_share = 1.0 if problem.is_sampled else 0.0  # of the samples that a turn moved
 
     def turn(problem, partition):
         """Subspace of the labels, then labels in the subspace."""
-        subspace = replace(problem, whitening=discriminants(problem, partition))
-        found = solve_lloyd(subspace, partition.labels, progress=Progress(), **limits)
-        moved = weight_that_differs(found.labels, partition.labels, problem.sample_weight)
+        nonlocal last_share
+        before = partition.labels
+        found = solve_lloyd(
+            replace(problem, whitening=discriminants(problem, partition)),
+            partition,
+            tol=max(tol, last_share),
+            progress=Progress(),
+            **limits,
+        )
+        moved = weight_that_differs(found.labels, before, problem.sample_weight)
+        if problem.is_sampled:
+            last_share = moved / problem.total.weight
         return found.labelling, found.model, moved
 
-    return solve_lloyd(problem, start, progress=progress, update=turn, **limits)
+    return solve_lloyd(problem, start, tol=tol, progress=progress, update=turn, **limits)
 
 
 def discriminants(problem, partition):

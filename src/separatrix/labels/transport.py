@@ -18,16 +18,66 @@ def _transported(
     most,  # IN
     ceiling,
 ):
-    """Offsets of the optimal transport, by successive shortest paths between clusters.
+    """Offsets of the optimal transport: its multipliers.
+
+    They are distances of clusters by the costs of arcs; those from and to all clusters are
+    averaged, so that they lie between the samples on either side.
+    """
+    _, sizes, cost, slack = _moved_weight(scores, weight, least, most, ceiling)
+    n_clusters = len(sizes)
+    can_take, can_give = np.zeros(n_clusters, np.bool_), np.zeros(n_clusters, np.bool_)
+    for c in range(n_clusters):
+        can_take[c] = sizes[c] < most[c] - slack
+        can_give[c] = sizes[c] > least[c] + slack
+    return potentials_of(cost, can_take, can_give)
+
+
+@njit
+def _assigned(
+    scores,  # IN
+    least,  # IN
+    most,  # IN
+):
+    """Labels of the optimal transport of whole samples, for whole bounds that can be met."""
+    n_samples, n_clusters = scores.shape
+    held = _moved_weight(scores, np.ones(n_samples), least, most, np.inf)[0]
+    labels = np.empty(n_samples, dtype=np.int64)
+    for c in range(n_clusters):
+        for i in range(n_samples):
+            if held[c, i] > 0:
+                labels[i] = c
+    return labels
+
+
+@njit
+def _moved_weight(
+    scores,  # IN
+    weight,  # IN
+    least,  # IN
+    most,  # IN
+    ceiling,
+):
+    """The optimal transport, by successive shortest paths between clusters.
 
     From where each sample goes to its largest score, weight moves along the cheapest paths from
     clusters that are too large, and to those that are too small. An arc from c to d costs what the
-    score of the sample in c that loses least falls by. The multipliers are distances; those from
-    and to all clusters are averaged, so that they lie between the samples on either side. No arc
-    costs more than the ceiling, the least that other samples would lose, which are not to move.
+    score of the sample in c that loses least falls by. No arc costs more than the ceiling, the
+    least that other samples would lose, which are not to move. Prices of the clusters keep all
+    costs from being negative, in spite of rounding.
+
+    Returns
+    -------
+    held : ndarray of shape (n_clusters, n_samples)
+        Weight of each sample in each cluster.
+    sizes : ndarray of shape (n_clusters,)
+        Weight of each cluster.
+    cost : ndarray of shape (n_clusters, n_clusters)
+        Costs of the arcs that are left.
+    slack : float
+        What sums of weights differ by because of rounding.
     """
     n_samples, n_clusters = scores.shape
-    held = np.zeros((n_clusters, n_samples))  # weight of each sample in each cluster
+    held = np.zeros((n_clusters, n_samples))
     sizes = np.zeros(n_clusters)
     for i in range(n_samples):
         best = 0
@@ -45,7 +95,7 @@ def _transported(
     stale = np.zeros(n_clusters, dtype=np.bool_)
     for c in range(n_clusters):
         stale[c] = True
-    first = np.empty(n_clusters)
+    prices, first = np.zeros(n_clusters), np.empty(n_clusters)
     for _ in range(n_clusters * n_samples + 1):
         _refresh(scores, held, stale, ceiling, cost, mover)
         # sources at distance zero: a cluster that is too large, or all that can give
@@ -64,7 +114,7 @@ def _transported(
                 first[c] = 0.0 if sizes[c] > least[c] + slack else np.inf
         else:
             break
-        distance, before = shortest_ways(cost, first)
+        distance, before = _priced_ways(cost, prices, first)
         target = under
         if is_over:
             target = -1
@@ -73,6 +123,9 @@ def _transported(
                     target = c
         if target < 0 or not distance[target] < np.inf:
             break
+        beyond = distance[target] - prices[target]
+        for c in range(n_clusters):
+            prices[c] += min(distance[c] - prices[c], beyond)
         # back along the path, which ends at a source, to see how much may move
         amount = (most if is_over else least)[target] - sizes[target]
         source = target
@@ -95,11 +148,7 @@ def _transported(
             sizes[target] -= amount
             sizes[ahead] += amount
             stale[target] = stale[ahead] = True
-    can_take, can_give = np.zeros(n_clusters, np.bool_), np.zeros(n_clusters, np.bool_)
-    for c in range(n_clusters):
-        can_take[c] = sizes[c] < most[c] - slack
-        can_give[c] = sizes[c] > least[c] + slack
-    return potentials_of(cost, can_take, can_give)
+    return held, sizes, cost, slack
 
 
 @njit
@@ -126,6 +175,42 @@ def _refresh(
                     if d != c and scores[i, c] - scores[i, d] < cost[c, d]:
                         cost[c, d] = scores[i, c] - scores[i, d]
                         mover[c, d] = i
+
+
+@njit
+def _priced_ways(
+    cost,  # IN
+    prices,  # IN
+    first,  # IN
+):
+    """Distances by the method of Dijkstra, and the node before each on its path.
+
+    No cost is less than the difference of the prices of both ends, but for rounding, which does
+    not count. So no path has a cycle.
+    """
+    n_nodes = len(cost)
+    # lengths of arcs and distances beyond the prices are not negative
+    beyond, before = np.empty(n_nodes), np.empty(n_nodes, dtype=np.int64)
+    is_done = np.zeros(n_nodes, dtype=np.bool_)
+    top = -np.inf
+    for c in range(n_nodes):
+        if first[c] < np.inf:
+            top = max(top, prices[c] - first[c])
+    for c in range(n_nodes):
+        beyond[c], before[c] = first[c] - prices[c] + top, -1
+    for _ in range(n_nodes):
+        c = -1
+        for d in range(n_nodes):
+            if not is_done[d] and (c < 0 or beyond[d] < beyond[c]):
+                c = d
+        is_done[c] = True
+        for d in range(n_nodes):
+            length = beyond[c] + max(cost[c, d] + prices[c] - prices[d], 0.0)
+            if not is_done[d] and length < beyond[d]:
+                beyond[d], before[d] = length, c
+    for c in range(n_nodes):
+        beyond[c] += prices[c] - top
+    return beyond, before
 
 
 @njit
@@ -220,3 +305,4 @@ def _transpose(
 # their square: 20,000 at once take three times as long as compilation.
 INTERPRETED, LARGEST_INTERPRETED = 150_000, 6_000
 transported = Gradual(_transported, INTERPRETED, LARGEST_INTERPRETED)
+assigned = Gradual(_assigned, INTERPRETED, LARGEST_INTERPRETED)

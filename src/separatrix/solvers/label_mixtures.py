@@ -36,7 +36,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.labels.links import Links, linked_labels
+from separatrix.labels.offsets import FLOW_SAMPLES
 from separatrix.labels.sizes import unit_of
+from separatrix.labels.transport import assigned
 from separatrix.result import aligned, numbered
 from separatrix.similarity.kernels import double_centred
 from separatrix.solvers.margin_distribution import (
@@ -166,9 +168,14 @@ class Band:
     def nearest_of_each(self, scores):
         """The same for several, of shape (n_labellings, n_samples, n_machines)."""
         least, most = self.sizes
-        is_one_column = scores.shape[2] == 1
-        if is_one_column and self.counted is None and self.links.is_empty:
-            return counted_labels(scores[:, :, 0], least, most)
+        n_samples, n_machines = scores.shape[1:]
+        is_one_column = n_machines == 1
+        if self.counted is None and self.links.is_empty:
+            if is_one_column:
+                return counted_labels(scores[:, :, 0], least, most)
+            if n_samples <= FLOW_SAMPLES:
+                given = np.ascontiguousarray(scores, dtype=np.float64)
+                return np.array([assigned(one, least, most) for one in given])
         given = scores[:, :, 0] if is_one_column else scores
         found = [
             linked_labels(
@@ -318,15 +325,21 @@ class Saddle:
         return max(float(square - self.weights @ self.squares) / self.objective, 0.0)
 
 
-def mixed_kernels(K, signs, weights):
-    """Kernel of each machine: K * yy', summed over labellings by their weights."""
+def mixed_kernel(K, S, weights):
+    """Kernel of a machine: K * yy', summed over its labellings by their weights."""
     used = weights > 0
-    return [K * ((S[used].T * weights[used]) @ S[used]) for S in signs]
+    mixed = (S[used].T * weights[used]) @ S[used]
+    mixed *= K
+    return mixed
 
 
 @dataclass(frozen=True)
 class _Response:
-    """Machines that are optimal for weights of labellings."""
+    """Machines that are optimal for weights of labellings.
+
+    Their spaces, with a kernel matrix and a factor each, are made again when they are needed where
+    those of many clusters would fill the memory.
+    """
 
     machines: list
     spaces: list
@@ -334,10 +347,12 @@ class _Response:
     @classmethod
     def to(cls, weights, K, signs, machine, starts):
         """Fit a machine, whose labels are all one, on each mixed kernel."""
-        spaces = [KernelSpace(mixed) for mixed in mixed_kernels(K, signs, weights)]
-        ones = np.ones(len(K))
-        pairs = zip(spaces, starts, strict=True)
-        return cls([machine.fit(space, ones, start) for space, start in pairs], spaces)
+        machines, spaces = [], []
+        for S, start in zip(signs, starts, strict=True):
+            space = KernelSpace(mixed_kernel(K, S, weights))
+            machines.append(machine.fit(space, np.ones(len(K)), start))
+            spaces.append(space if len(signs) <= FEW_CLUSTERS else None)
+        return cls(machines, spaces)
 
     @property
     def alpha(self):
@@ -402,7 +417,10 @@ def find_saddle(K, signs, machine, *, weights=None, start=None, tol=1e-3, max_it
             break
         # 2. The minimum of the quadratic model of phi on the simplex.
         hessian = np.zeros((n_labellings, n_labellings))
-        for found, space, slope in zip(response.machines, response.spaces, slopes, strict=True):
+        for found, kept, S, slope in zip(
+            response.machines, response.spaces, signs, slopes, strict=True
+        ):
+            space = KernelSpace(mixed_kernel(K, S, weights)) if kept is None else kept
             root = space.whitened(slope.T, losses.slopes(found.scores)[1])
             hessian += root.T @ root
         step = simplex_minimum(weights, squares, hessian) - weights
@@ -528,7 +546,8 @@ def most_violated(K, alpha, scores, band):
     .. math:: \max_{y \in B} \; \tfrac12 (y \odot \alpha)^\top K (y \odot \alpha)
 
     is the maximum of a convex function: from each start, the labelling that is best for the
-    tangent is never worse, and a few such steps reach a fixed point.
+    tangent is never worse, and a few such steps reach a fixed point. Where there are more starts
+    than labellings that a round adds, those that fall behind stop.
 
     Parameters
     ----------
@@ -557,8 +576,9 @@ def most_violated(K, alpha, scores, band):
         slopes = ((signs * alpha[:, None]) @ K) * alpha[:, None]
         values = 0.5 * np.einsum("mij,mij->i", slopes, signs)
         rose = values > squares[moving] * (1 + 1e-12)
+        squares[moving[rose]], labels[moving[rose]] = values[rose], tried[rose]
+        rose &= squares[moving] >= np.sort(squares)[-NEW_LABELLINGS:][0]
         moving = moving[rose]
-        squares[moving], labels[moving] = values[rose], tried[rose]
         if len(moving) == 0:
             break
         tried = band.steepest_of_each(slopes[:, rose].transpose(1, 2, 0))

@@ -92,8 +92,8 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
     ----------
     problem : KMeansProblem
         The data, in features :math:`\phi`.
-    start : Boundaries or array of shape (n_samples,)
-        Starting labels, or the rule that makes them.
+    start : Boundaries, Partition or array of shape (n_samples,)
+        Starting labels, or the rule that makes them. A partition is changed.
     n_clusters : int
         Number of clusters.
     max_iter : int
@@ -111,10 +111,12 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
     result : SolverResult
         With a `Partition` as its labelling.
     """
-    partition = problem.partition(n_clusters)
-    partition.assign(problem.rule(start))
+    is_ready = isinstance(start, Partition)
+    partition = start if is_ready else problem.partition(n_clusters)
+    if not is_ready:
+        partition.assign(problem.rule(start))
     is_lost = partition.empty.any()  # links may leave a cluster of the start no samples
-    boundaries = problem.means(partition).pairwise if is_lost else start
+    boundaries = problem.means(partition).pairwise if is_lost or is_ready else start
     iterations = progress.iterations(0 if is_lost else max_iter)
     for _ in iterations:
         partition, boundaries, moved = update(problem, partition)

@@ -263,8 +263,7 @@ class KernelSpace:
     def _system(self, active, root):
         """I + D^1/2 K D^1/2 of the active samples."""
         everything = active.size == len(self.K)
-        H = self.K.copy() if everything else self.K[np.ix_(active, active)]
-        H *= root
+        H = (self.K if everything else self.K[np.ix_(active, active)]) * root
         H *= root[:, None]
         H[np.diag_indices_from(H)] += 1.0
         return H

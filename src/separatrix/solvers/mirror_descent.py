@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix._numba import njit
-from separatrix.solvers.label_mixtures import Machine, find_saddle, mixed_kernels
+from separatrix.solvers.label_mixtures import Machine, find_saddle, mixed_kernel
 from separatrix.solvers.margin_distribution import KernelSpace
 
 # Steps of mirror descent that an estimator takes in each round.
@@ -79,7 +79,7 @@ class Dual:
     def gap(self, weights, zeta, beta):
         """Duality gap (9) of a pair, exact, and the objective of its weights."""
         ones = np.ones(len(self.K))
-        mixed = mixed_kernels(self.K, self.signs, weights)
+        mixed = (mixed_kernel(self.K, S, weights) for S in self.signs)
         objective = sum(self.machine.fit(KernelSpace(M), ones).objective for M in mixed)
         return objective - float(self.values(zeta, beta).min()), objective
 
