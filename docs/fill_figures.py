@@ -161,36 +161,44 @@ def outliers(kind):
     found = results("outliers/noise")
     sets = found["sets"].values()
     lines = [
-        "| | precision | recall | ARI of the rest | without `outliers` | lowered by over .01 |",
-        "|---|---|---|---|---|---|",
+        "| | precision | recall | ARI of the rest | without `outliers` | lowered by over .01 | "
+        "by more than chance |",
+        "|---|---|---|---|---|---|---|",
     ]
     names = ("precision", "recall", "ari", "without")
     for method in found["clean"]:
         cells = [one[method][kind] for one in sets]
         lowered = sum(cell["ari"] < cell["without"] - 0.01 for cell in cells)
+        clearly = sum(clearly_lowered(cell) for cell in cells)
         row = [f"{fmean(cell[name] for cell in cells):.2f}" for name in names]
-        lines.append(f"| `{method}` | {' | '.join(row)} | {lowered} of {len(cells)} |")
+        lines.append(f"| `{method}` | {' | '.join(row)} | {lowered} of {len(cells)} | {clearly} |")
     for peer in next(iter(sets))["peers"]:
         cells, least = [one["peers"][peer] for one in sets], peer.split()[1]
         row = [
             f"{fmean(cell[name] for cell in cells):.2f}" for name in ("precision", "recall", "ari")
         ]
-        lines.append(f"| HDBSCAN, `min_cluster_size={least}` | {' | '.join(row)} | – | – |")
+        lines.append(f"| HDBSCAN, `min_cluster_size={least}` | {' | '.join(row)} | – | – | – |")
     return "\n".join(lines) + "\n"
+
+
+def clearly_lowered(cell):
+    """Whether outliers lower the ARI by over .01 and two standard errors over draws."""
+    return cell["ari"] - cell["without"] + 2 * cell["error"] < -0.01
 
 
 def lowered(kind):
     """Methods and sets whose clusters are worse without outliers, and without just the noise."""
     lines = [
-        "| | all samples | without outliers | all samples | without the noise |",
-        "|---|---|---|---|---|",
+        "| | all samples | without outliers | change | all samples | without the noise |",
+        "|---|---|---|---|---|---|",
     ]
     for name, of_set in results("outliers/noise")["sets"].items():
         for method, one in of_set.items():
             if method == "peers" or one[kind]["ari"] >= one[kind]["without"] - 0.01:
                 continue
-            cells = [one[key][part] for key in (kind, "by hand") for part in ("without", "ari")]
-            row = " | ".join(f"{cell:.2f}" for cell in cells)
+            before, after, hand = one[kind]["without"], one[kind]["ari"], one["by hand"]
+            row = f"{before:.2f} | {after:.2f} | {after - before:+.3f} ± {one[kind]['error']:.3f}"
+            row += f" | {hand['without']:.2f} | {hand['ari']:.2f}"
             lines.append(f"| `{method}`, `{name}` | {row} |")
     return "\n".join(lines) + "\n"
 
@@ -204,20 +212,29 @@ def false_alarms(_):
 
 
 def known_labels(_):
-    """Means of the ARI of the other samples, and on how many sets known labels change it."""
+    """Means of the ARI of the other samples, and on how many sets known labels change it.
+
+    And on how many they lower it by more than two standard errors of the gain.
+    """
     found = dict(results("teaching/known_labels"))
-    lines = ["| | without | with | raised on | lowered by over .01 on |", "|---|---|---|---|---|"]
+    lines = [
+        "| | without | with | raised on | lowered by over .01 on | by more than chance |",
+        "|---|---|---|---|---|---|",
+    ]
     of_peers = found.pop("classifiers")["sets"].values()
     for method, one in sorted(found.items()):
-        pairs = list(one["sets"].values())
-        gains = [taught - without for without, taught in pairs]
+        rows = list(one["sets"].values())
+        gains = [row[1] - row[0] for row in rows]
         raised, lowered = sum(gain > 0 for gain in gains), sum(gain < -0.01 for gain in gains)
-        means = " | ".join(f"{fmean(column):.3f}" for column in zip(*pairs, strict=True))
-        counts = f"{raised} of {len(gains)} sets | {lowered}"
+        # older results have no standard errors
+        clearly = sum(row[1] - row[0] + 2 * row[2] < -0.01 for row in rows if len(row) > 2)
+        clearly = clearly if all(len(row) > 2 for row in rows) else "–"
+        means = " | ".join(f"{fmean(row[at] for row in rows):.3f}" for at in (0, 1))
+        counts = f"{raised} of {len(gains)} sets | {lowered} | {clearly}"
         lines.append(f"| `{method}`, {one['draws']} draws | {means} | {counts} |")
     names = ("`LabelSpreading`", "`SelfTrainingClassifier`")
     for name, column in zip(names, zip(*of_peers, strict=True), strict=True):
-        lines.append(f"| {name} | – | {fmean(column):.3f} | – | – |")
+        lines.append(f"| {name} | – | {fmean(column):.3f} | – | – | – |")
     return "\n".join(lines) + "\n"
 
 

@@ -50,6 +50,7 @@ SETS = (
     "vehicle",
 )
 SHARE = 0.1
+CHANCE = 2  # standard errors of the gain, paired over draws
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "teaching" / "known_labels.json"
 EXPORTS = [getattr(separatrix, name) for name in separatrix.__all__]
 METHODS = {
@@ -93,7 +94,7 @@ def classifiers(name, rows, seeds):
 
 
 def measured(method, name, rows, seeds):
-    """Mean ARI of a method without and with known labels."""
+    """Mean ARI of a method without and with known labels, and the standard error of the gain."""
     warnings.simplefilter("ignore")
     found = []
     for seed in seeds:
@@ -101,22 +102,28 @@ def measured(method, name, rows, seeds):
         model = METHODS[method](n_clusters=int(y.max()) + 1)
         without = scored(model.fit(X).labels_, y, known)
         found.append([without, scored(model.fit(X, known_labels=known).labels_, y, known)])
-    return np.mean(found, axis=0)
+    gains = np.diff(found, axis=1)
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
+    return np.append(np.mean(found, axis=0), error)
 
 
-def main(methods, sets, rows, seeds, jobs, keeps=False):
+def main(methods, sets, rows, seeds, jobs, keeps=False, peers=True):
     run = joblib.Parallel(n_jobs=jobs)
-    others = run(joblib.delayed(classifiers)(name, rows, seeds) for name in sets)
-    if keeps:
-        kept("classifiers", rows, len(seeds), sets, others)
+    others = np.full((len(sets), 2), np.nan)
+    if peers:
+        others = run(joblib.delayed(classifiers)(name, rows, seeds) for name in sets)
+        if keeps:
+            kept("classifiers", rows, len(seeds), sets, others)
     for method in methods:
         heading(f"{method}: ARI of the other samples with {SHARE:.0%} of the labels known")
         print(
-            f"  {'':18}{'without':>8}{'with':>8}{'gain':>8}{'spreading':>11}{'self-training':>15}"
+            f"  {'':18}{'without':>8}{'with':>8}{'gain':>8}{'error':>8}"
+            f"{'spreading':>11}{'self-training':>15}"
         )
         table = np.array(run(joblib.delayed(measured)(method, name, rows, seeds) for name in sets))
-        for name, (without, taught), (spread, trained) in zip(sets, table, others, strict=True):
-            gain = f"{without:8.3f}{taught:8.3f}{taught - without:+8.3f}"
+        for name, row, (spread, trained) in zip(sets, table, others, strict=True):
+            without, taught, error = row
+            gain = f"{without:8.3f}{taught:8.3f}{taught - without:+8.3f}{error:8.3f}"
             print(f"  {name:18}{gain}{spread:11.3f}{trained:15.3f}")
         if keeps:
             kept(method, rows, len(seeds), sets, table)
@@ -124,15 +131,16 @@ def main(methods, sets, rows, seeds, jobs, keeps=False):
         print(
             f"  {'mean':18}{table[:, 0].mean():8.3f}{table[:, 1].mean():8.3f}{gain.mean():+8.3f}, "
             f"raised on {(gain > 0).sum()} of {len(sets)}, lowered by more than .01 on "
-            f"{(gain < -0.01).sum()}",
+            f"{(gain < -0.01).sum()}, and by more than chance on "
+            f"{(gain + CHANCE * table[:, 2] < -0.01).sum()}",
             flush=True,
         )
 
 
 def kept(name, rows, draws, sets, table):
-    """Keep pairs of figures, one for each set, with what they are means of."""
+    """Keep figures of each set, with what they are means of."""
     found = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    sets = {one: [float(value) for value in pair] for one, pair in zip(sets, table, strict=True)}
+    sets = {one: [float(value) for value in row] for one, row in zip(sets, table, strict=True)}
     found[name] = {"rows": rows, "draws": draws, "sets": sets}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -146,7 +154,8 @@ if __name__ == "__main__":
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--first", type=int, default=4, help="seed of the first draw")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--no-peers", action="store_true", help="without the classifiers")
     parser.add_argument("--keep", action="store_true", help="keep the results for the docs")
     args = parser.parse_args()
     seeds = range(args.first, args.first + args.draws)
-    main(args.methods, args.sets, args.rows, seeds, args.jobs, args.keep)
+    main(args.methods, args.sets, args.rows, seeds, args.jobs, args.keep, peers=not args.no_peers)

@@ -7,7 +7,8 @@ a box around them; of larger ones 500 rows. `outliers` is the true share, or "au
 its default and two other least sizes of clusters. A method is told the number of clusters. The ARI
 is that of the rows that are neither noise nor called outliers, with the fit that leaves outliers
 out and, on the same rows, with that which does not. Beside it stands what a method gains if just
-the noise is left out by hand: no search for outliers can be better. Clean samples, Gaussian and
+the noise is left out by hand: no search for outliers can be better. Figures are means over draws
+of the rows and of the noise, and the error is that of the mean gain. Clean samples, Gaussian and
 evenly spread, tell how many rows "auto" calls outliers where there are none.
 
 Without --sets, the results are kept in benchmarks/results/outliers/noise.json, from which
@@ -36,6 +37,7 @@ NOISY = ("ring_noisy", "chameleon_t4_8k", "ring_outliers", "chameleon_t7_10k", "
 PLANTED = ("lsun", "tetra", "x3", "iris", "wine")
 SHARE, BOX = 0.05, 1.5  # of the rows that are planted, in units of the range of features
 MOST_ROWS = 500
+CHANCE = 2  # standard errors of the gain, paired over draws
 METHODS = (
     "AutoClustering",
     "DiscriminativeKMeans",
@@ -81,10 +83,10 @@ def told(labels, y):
     return hits / max(1, called.sum()), hits / noise.sum(), ~called & ~noise
 
 
-def given(name):
+def given(name, seed=0):
     """A set with noise, no more than so many rows of it."""
-    X, y = loaded(name) if name in NOISY else planted(name)
-    kept = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
+    X, y = loaded(name) if name in NOISY else planted(name, seed)
+    kept = np.random.default_rng(seed).permutation(len(X))[:MOST_ROWS]
     return X[kept], y[kept]
 
 
@@ -141,33 +143,54 @@ def measured(method, X, y):
     return found | {"by hand": by_hand(method, X, y, plain)}
 
 
+def over_draws(results):
+    """Means of figures over draws, and the standard error of what is gained over `without`."""
+    found = {}
+    for kind in results[0]:
+        cells = [one[kind] for one in results]
+        found[kind] = {key: float(np.mean([cell[key] for cell in cells])) for key in cells[0]}
+        if "without" in cells[0] and len(cells) > 1:
+            gains = [cell["ari"] - cell["without"] for cell in cells]
+            found[kind]["error"] = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+    return found
+
+
+def is_lowered(cell):
+    """Whether the ARI is lower than without outliers by more than .01 and more than chance."""
+    return cell["ari"] - cell["without"] + CHANCE * cell.get("error", 0.0) < -0.01
+
+
 def shown(name, one):
     line = (
         f"{name:50}  {one.get('precision', 1):9.3f} {one.get('recall', 1):6.3f} {one['ari']:6.3f}"
     )
     if "without" in one:
         line += f" {one['without']:6.3f} {one['ari'] - one['without']:+.3f}"
+    if "error" in one:
+        line += f" ± {one['error']:.3f}"
     print(line, flush=True)
 
 
-def main(methods, sets, keeps=False):
+def main(methods, sets, draws=1, keeps=False):
     warnings.simplefilter("ignore")
     found = json.loads(RESULTS.read_text("utf-8")) if keeps and RESULTS.exists() else {}
-    gains = []
+    found["draws"] = draws
+    cells = []
     for name in sets:
-        X, y = given(name)
-        heading(f"{name}: {len(X)} rows, {np.mean(y < 0):.1%} noise")
+        samples = [given(name, seed) for seed in range(draws)]
+        noise = np.mean([np.mean(y < 0) for _, y in samples])
+        heading(f"{name}: {len(samples[0][0])} rows, {noise:.1%} noise, {draws} draws")
         print(f"{'':50}  precision recall  ARI of the rest, and without")
         of_set = found.setdefault("sets", {}).setdefault(name, {})
-        of_set["peers"] = of_peers(X, y)
+        of_set["peers"] = over_draws([of_peers(*one) for one in samples])
         for peer, one in of_set["peers"].items():
             shown(peer, one)
         for method in methods:
-            of_set[method] = measured(method, X, y)
+            of_set[method] = over_draws([measured(method, *one) for one in samples])
             for kind, one in of_set[method].items():
                 shown(f"{method}, {kind}", one)
                 if kind != "by hand":
-                    gains.append(one["ari"] - one["without"])
+                    cells.append(one)
         if keeps:
             kept(found)
     for method in methods:
@@ -176,9 +199,11 @@ def main(methods, sets, keeps=False):
         print(f"{method:40} calls {shares} samples outliers")
     if keeps:
         kept(found)
+    gains = np.array([cell["ari"] - cell["without"] for cell in cells])
     print(
-        f"\nARI of the rest: mean {np.mean(gains):+.3f}, lowered by more than .01 in "
-        f"{np.sum(np.array(gains) < -0.01)} of {len(gains)} fits"
+        f"\nARI of the rest: mean {gains.mean():+.3f}, lowered by more than .01 in "
+        f"{(gains < -0.01).sum()} of {len(cells)} cases, by more than chance in "
+        f"{sum(map(is_lowered, cells))}"
     )
 
 
@@ -191,5 +216,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--sets", nargs="*")
+    parser.add_argument("--draws", type=int, default=1, help="draws of rows and noise")
     args = parser.parse_args()
-    main(args.methods, args.sets or [*NOISY, *PLANTED], keeps=not args.sets)
+    main(args.methods, args.sets or [*NOISY, *PLANTED], args.draws, keeps=not args.sets)

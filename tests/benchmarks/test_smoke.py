@@ -93,8 +93,8 @@ def run_known_labels(module, monkeypatch, tmp_path):
 def run_outliers(module, monkeypatch, tmp_path):
     kept = tmp_path / "outliers.json"
     shrink(module, monkeypatch, LEAST_SIZES=(5,), RESULTS=kept, MOST_ROWS=100)
-    module.main(["KernelKMeans"], ["lsun"], keeps=True)
-    assert set(json.loads(kept.read_text("utf-8"))) == {"sets", "clean"}
+    module.main(["KernelKMeans"], ["lsun"], draws=2, keeps=True)
+    assert set(json.loads(kept.read_text("utf-8"))) == {"draws", "sets", "clean"}
 
 
 def run_probabilities(module, monkeypatch, tmp_path):

@@ -218,7 +218,8 @@ def test_calibrated_probabilities_are_likeliest_for_what_other_fits_find():
             refit = clone(model).fit(X[np.sort(rest)])
             found = separatrix.align_labels(labels, refit.predict(X))
             agree[split, half] = (found == labels)[half]
-    odds = np.log(plain.max(axis=1)) - np.log(np.sort(plain, axis=1)[:, :-1].sum(axis=1))
+    others = np.sort(plain, axis=1)[:, :-1].sum(axis=1) / plain.max(axis=1)
+    odds = -np.log(np.maximum(others, 1e-9))  # the same for all that are next to certain
 
     def likelihood(offset, slope):
         shares = expit(offset + slope * odds)
@@ -276,12 +277,32 @@ def test_other_clusters_keep_their_ratios_and_never_win():
     np.testing.assert_array_equal(agreed_shares(np.ones((3, 1)), 1.0, 1.0), 1.0)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"init": np.arange(50) % 3},
+        {"min_size": 16},
+        {"min_size": 0.32, "max_size": 17},
+        {"max_size": [25, 15, 10]},
+    ],
+)
+def test_halves_of_the_samples_have_their_half_of_a_start_and_of_bounds(settings):
+    model = KernelKMeans(3, **settings).fit(FLOWERS)
+    labels = model.predict(NEW)
+    calibrated = model.calibrate(FLOWERS).predict_proba(NEW)
+    np.testing.assert_array_equal(calibrated.argmax(axis=1), labels)
+    if "init" not in settings:
+        model.calibrate(FLOWERS[:30])
+
+
 def test_what_cannot_be_calibrated_is_refused_before_any_fit():
     X = FLOWERS
     with pytest.raises(ValueError, match="must be a feature matrix in memory"):
         KernelKMeans(2, kernel="precomputed").fit(X @ X.T).calibrate(X @ X.T)
     with pytest.raises(ValueError, match=r"n_samples=7 is less than 4 \* n_clusters=8"):
         KernelKMeans(2).fit(X).calibrate(X[:7])
+    with pytest.raises(ValueError, match="init, which has 50 labels, but X has 40 samples"):
+        KernelKMeans(3, init=np.arange(50) % 3).fit(X).calibrate(X[:40])
     one = KernelKMeans(1).fit(X).calibrate(X)
     np.testing.assert_array_equal(one.predict_proba(X), 1.0)
 
