@@ -418,6 +418,15 @@ def test_figures_of_reasons_are_those_of_the_page(name, harness):
     assert lost == {}
 
 
+def test_short_calls_are_timed_by_a_clock_that_ticks_in_hundredths(monkeypatch):
+    odmc = import_module("benchmarks.papers.odmc")
+    fine = odmc.time.process_time
+    monkeypatch.setattr(odmc.time, "process_time", lambda: math.floor(100 * fine()) / 100)
+    result, seconds = odmc.timed(pow, 2, 3)
+    assert result == 8
+    assert 0 < seconds < 1e-3
+
+
 def test_only_what_is_named_is_measured(tmp_path, harness):
     command = import_module("benchmarks.papers.__main__")
     options = "--smoke", "--jobs", "1", "--results", str(tmp_path), "--pages", str(tmp_path)
