@@ -47,6 +47,16 @@ def test_numbers_differ_by_standardised_means(customers):
     assert difference_in(found, 1, "spend").text.startswith("small spend")
 
 
+def test_the_mean_of_equal_values_is_that_value():
+    """Not what rounding leaves of it, such as -2e-16 of zeros."""
+    labels = np.repeat([0, 1, 2], [30, 31, 42])
+    values = np.where(labels == 2, 1.0, 0.0)
+    found = profile(np.column_stack([values, 7.0 - 7 * values, np.arange(103) % 5]), labels)
+    means = [[difference_in(found, k, f"feature {j}").value for j in (0, 1)] for k in range(3)]
+    assert means == [[0, 7], [0, 7], [1, 0]]
+    assert "small feature 0 (0, overall 0.408)" in found.clusters[0].text
+
+
 def test_a_category_counts_like_its_indicator(customers):
     found = difference_in(profile(customers, LABELS), 0, "plan")
     is_family = (customers["plan"] == "family").to_numpy(float)

@@ -432,6 +432,8 @@ def run(jobs, results, n_jobs, say=print, limit=0.0):
                 outcome = "failed\n" + "".join(traceback.format_exception(error))
             done += job.cost
             left = (time.perf_counter() - begin) * (whole - done) / done
+            if limit:
+                left = min(left, limit * (len(waiting) - number) / n_jobs)
             say(f"[{number}/{len(waiting)}] {name}: {outcome}; about {spoken(left)} left")
     return failed
 

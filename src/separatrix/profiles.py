@@ -315,17 +315,21 @@ def _compared(values, codes, n_clusters):
     n_values, n_rest = len(values), len(values) - sizes
     if not n_values:
         return [np.nan] * len(sizes), np.nan, [0.0] * len(sizes)
-    center = values.mean()
+    center, largest = values.mean(), np.abs(values).max() or 1.0
     unit = np.abs(values - center).max() or 1.0  # squares of large values might overflow
     centered = (values - center) / unit
     spread = centered.std()
-    sums = np.bincount(codes, centered, n_clusters + 1)[:n_clusters]
+    # of values as they are, so that the mean of zeros is zero and not what rounding leaves
+    plain, sums = (
+        np.bincount(codes, of_each, n_clusters + 1)[:n_clusters]
+        for of_each in (values / largest, centered)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = sums / sizes
-        effects = (means - (centered.sum() - sums) / n_rest) / spread
+        means = largest * (plain / sizes)
+        effects = (sums / sizes - (centered.sum() - sums) / n_rest) / spread
     varies = spread * unit > 1e-12 * abs(center)  # by more than rounding
     effects = np.where(np.isfinite(effects) & varies, effects, 0.0)
-    return (center + unit * means).tolist(), float(center), effects.tolist()
+    return means.tolist(), float(center), effects.tolist()
 
 
 def _quartiles(column, codes, n_clusters):

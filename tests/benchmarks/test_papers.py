@@ -185,6 +185,15 @@ def test_what_takes_too_long_is_stopped_and_tried_again_only_with_more_time(harn
     assert results.stopped_after(jobs[0]) == 0.1
 
 
+def test_no_more_time_is_left_than_the_limit_allows(harness, tmp_path):
+    said = []
+    jobs = squares(harness, tmp_path / "log", [1.0, 2.0, 3.0])
+    jobs = [replace(job, cost=cost) for job, cost in zip(jobs, [1e-9, 1, 1], strict=True)]
+    harness.run(jobs, harness.Results(tmp_path / "paper.jsonl", 1), 1, said.append, limit=7.0)
+    assert said[1].startswith("[1/3]")
+    assert said[1].endswith("; about 14 s left")
+
+
 def test_cheap_measurements_come_first(harness, tmp_path):
     log = tmp_path / "log"
     costs = {1.0: 5, 2.0: 1, 3.0: 3}
@@ -407,6 +416,15 @@ def test_figures_of_reasons_are_those_of_the_page(name, harness):
                 if float(figure) not in same and figure.lstrip("0") not in DERIVED.get(name, ()):
                     lost[place] = figure
     assert lost == {}
+
+
+def test_short_calls_are_timed_by_a_clock_that_ticks_in_hundredths(monkeypatch):
+    odmc = import_module("benchmarks.papers.odmc")
+    fine = odmc.time.process_time
+    monkeypatch.setattr(odmc.time, "process_time", lambda: math.floor(100 * fine()) / 100)
+    result, seconds = odmc.timed(pow, 2, 3)
+    assert result == 8
+    assert 0 < seconds < 1e-3
 
 
 def test_only_what_is_named_is_measured(tmp_path, harness):
