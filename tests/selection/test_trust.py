@@ -42,6 +42,12 @@ def test_strong_trust_needs_structure_beyond_doubt():
     assert word(1.0, SOME, LIKELY) == "moderate"
 
 
+def test_doubtful_structure_does_not_change_what_is_said_of_candidates():
+    for structure in (CERTAIN, LIKELY):
+        assert "find nearly the same clusters" in trust_words(0.95, SOME, structure)
+        assert "similar clusters with different borders" in trust_words(0.8, SOME, structure)
+
+
 def test_gaps_count_beside_agreement():
     assert "lie apart" in trust_words(0.2, SOME, CERTAIN, gap=3.0, chance=2.0)
     assert word(0.2, SOME, CERTAIN, gap=3.0, chance=2.0) == "strong"

@@ -14,8 +14,10 @@ SCALE = (
     (0.5, "weak: {} have only part of the clusters in common"),
     (-1.0, "none: {} find different clusters"),
 )
-# Largest share of tables without clusters with as much structure where trust is strong.
+# Largest share of tables without clusters with as much structure where trust is strong, and what is
+# said instead of candidates that agree as much where it is larger.
 STRONG_LEVEL = 0.01
+DOUBTED = "moderate: {} find nearly the same clusters, but tables without clusters may look alike"
 APART = "strong: the clusters lie apart, no chain of near samples joins them; {} find them"
 PARTED = "unsure: a gap separates the clusters, but chance makes gaps as wide; {} find them"
 
@@ -56,7 +58,7 @@ def trust_words(agreement, found, structure, *, gap=0.0, chance=np.inf):
     if np.count_nonzero(found.votes > 0) < 2:
         return "unknown: there are not two candidates to compare"
     is_certain = structure.p_value < STRONG_LEVEL
-    scale = SCALE if is_certain else SCALE[1:]
+    scale = SCALE if is_certain else ((SCALE[0][0], DOUBTED), *SCALE[1:])
     words = next(words for least, words in scale if agreement >= least)
     if is_certain and gap > chance and words != SCALE[0][1]:
         words = APART
