@@ -14,8 +14,8 @@ SCALE = (
     (0.5, "weak: {} have only part of the clusters in common"),
     (-1.0, "none: {} find different clusters"),
 )
-# Largest share of tables without clusters with as much structure where trust is strong, and what is
-# said instead of candidates that agree as much where it is larger.
+# Largest share of tables without clusters with as much structure where trust is strong, and what
+# is said instead of candidates that agree as much where it is larger.
 STRONG_LEVEL = 0.01
 DOUBTED = "moderate: {} find nearly the same clusters, but tables without clusters may look alike"
 APART = "strong: the clusters lie apart, no chain of near samples joins them; {} find them"
