@@ -13,7 +13,7 @@ from separatrix.similarity.multigrid import GraphHierarchy
 from separatrix.similarity.neighbors import nearest_pairs, nearest_search
 from separatrix.similarity.spanning_trees import spanning_tree
 
-__all__ = ["Geometry"]
+__all__ = ["N_LINKED", "Geometry"]
 
 # Number of neighbours that are searched, that make a graph, and whose shared part makes another.
 N_SEARCHED = 30
@@ -38,10 +38,13 @@ class Geometry:
     ----------
     X : ndarray of shape (n_samples, n_features)
         Samples, about their mean.
+    n_searched : int
+        Number of neighbours. Those that make a graph are enough where no others are asked for.
     """
 
-    def __init__(self, X):
+    def __init__(self, X, n_searched=N_SEARCHED):
         self.X = X
+        self.n_searched = n_searched
         self._spectra: dict = {}
         self._trees: dict = {}
 
@@ -62,7 +65,7 @@ class Geometry:
 
     @cached_property
     def _found(self):
-        return nearest_search(self.X, min(N_SEARCHED, self.n_samples - 1)).kneighbors()
+        return nearest_search(self.X, min(self.n_searched, self.n_samples - 1)).kneighbors()
 
     @property
     def neighbors(self):

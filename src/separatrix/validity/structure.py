@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from separatrix._output import data_frame, html_table, text_table
 from separatrix._sklearn import one_thread
 from separatrix._typing import DataFrame
-from separatrix.similarity.geometry import Geometry
+from separatrix.similarity.geometry import N_LINKED, Geometry
 from separatrix.similarity.spanning_trees import cut_labels, joined_labels
 from separatrix.validity.features import graph_features, tree_features
 from separatrix.validity.nulls import KINDS, NullTables
@@ -163,7 +163,7 @@ def evidence_of(geometry, labels):
 
 def most_evidence(table, clusterings, tables, rng):
     """Largest value of each statistic over the clusterings of each group: groups in rows."""
-    geometry = Geometry(table)
+    geometry = Geometry(table, N_LINKED)
     groups = clusterings(geometry, tables, rng)
     return np.array([np.max([evidence_of(geometry, one) for one in g], axis=0) for g in groups])
 
