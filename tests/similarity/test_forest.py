@@ -27,7 +27,7 @@ def recall(found, expected):
 def fresh_table(X, n_kept):
     rows = X.astype(np.float32)
     forest = Forest.of(rows, n_kept + 1, 2)
-    return NeighborTable.in_leaves(rows, forest, n_kept, 1)
+    return NeighborTable.in_parts(rows, forest, n_kept, 1)
 
 
 @pytest.mark.parametrize("values", ["distinct", "tied", "equal"])
@@ -58,11 +58,13 @@ def test_rows_fall_into_their_own_leaves(n_rows):
         )
 
 
-def test_neighbors_in_leaves_equal_plain_numpy():
-    X = samples(300)
-    table = fresh_table(X, 7)
+@pytest.mark.parametrize("origin", [0.0, 100.0])
+def test_neighbors_in_parts_equal_plain_numpy(origin, monkeypatch):
+    """Also where products of rows have lost most digits of their distances."""
+    monkeypatch.setattr(NeighborTable, "PART_ROWS", 70)
+    table = fresh_table(samples(300) + origin, 7)
     rows, forest = table.rows.astype(np.float64), table.forest
-    ends = np.arange(2**forest.depth + 1) * 300 >> forest.depth
+    ends = np.arange(2**2 + 1) * 300 >> 2
     together = np.zeros((300, 300), dtype=bool)
     for order in forest.orders:
         for low, high in pairwise(ends):
@@ -76,20 +78,26 @@ def test_neighbors_in_leaves_equal_plain_numpy():
     )
 
 
-def test_a_round_equals_plain_numpy():
+@pytest.mark.parametrize("most_pairs", [1, 500, 1_000_000])
+def test_a_round_equals_plain_numpy(most_pairs, monkeypatch):
+    """However many rows are compared before some are taken."""
+    monkeypatch.setattr(NeighborTable, "PART_ROWS", 16)
+    monkeypatch.setattr(NeighborTable, "MOST_PAIRS", most_pairs)
     table = fresh_table(samples(300), 5)
     before = table.neighbors.copy()
     rows = table.rows.astype(np.float64)
     squares = ((rows[:, None] - rows) ** 2).sum(axis=2)
-    links = []
+    reached = [set(row) for row in before.tolist()]
     for row in range(300):
         into = np.argwhere(row == before.T)[:, 1]
-        links.append([*before[row], *[i for i in into if i not in before[row]][:5]])
+        links = [*before[row], *[i for i in into if i not in before[row]][:5]]
+        for link in links:
+            reached[link] |= set(links) - {link}
     share = table.try_neighbors_of_neighbors(1)
+    assert share > 0.05
     for row in range(300):
-        reached = {*before[row], *(c for link in links[row] for c in links[link])} - {row}
-        reached = np.array(sorted(reached))
-        best = reached[np.argsort(squares[row, reached])[:5]]
+        found = np.array(sorted(reached[row]))
+        best = found[np.argsort(squares[row, found])[:5]]
         np.testing.assert_array_equal(table.neighbors[row], best)
     np.testing.assert_array_equal(
         table.is_old, (table.neighbors[:, :, None] == before[:, None]).any(axis=2)

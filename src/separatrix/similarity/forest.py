@@ -5,16 +5,17 @@ from functools import partial
 import numpy as np
 
 from separatrix._numba import in_threads, njit
-from separatrix._sklearn import openmp_threads
+from separatrix._sklearn import one_blas_thread, openmp_threads
 from separatrix.similarity.neighbors import squared_distance
 
 
 class ApproximateSearch:
     """Nearest rows, most of them but not all, in single precision.
 
-    Trees divide the rows repeatedly at medians along random directions, and the rows of a leaf are
-    compared with each other. Then each row tries the neighbours of its neighbours, as in [1]_,
-    until few of them change. The same rows give the same answer, on any number of threads.
+    Trees divide the rows repeatedly at medians along random directions, and the rows of a part are
+    compared with each other by products of matrices. Then neighbours of the same row are compared
+    with each other, as in [1]_, until few of them change. The same rows give the same answer, on
+    any number of threads.
 
     Parameters
     ----------
@@ -31,9 +32,9 @@ class ApproximateSearch:
 
     N_TREES = 8
     # Neighbours that are kept during the search, if fewer are asked for: they lead to others.
-    LEAST_KEPT = 15
+    LEAST_KEPT = 12
     # The search ends after this many rounds, or when a round changes less than this share.
-    MAX_ROUNDS, SETTLED = 12, 0.002
+    MAX_ROUNDS, SETTLED = 12, 0.05
     # Number of rows from which the search for those nearest to a new row continues.
     N_OPEN = 30
     # Beyond this, in units of the known rows, all new ones are equally far.
@@ -100,9 +101,9 @@ class ApproximateSearch:
         return self._table
 
     def _searched(self, n_kept):
-        # 1) those in the same leaf of a tree
+        # 1) those in the same part of a tree
         forest = Forest.of(self._rows, n_kept + 1, self.N_TREES)
-        table = NeighborTable.in_leaves(self._rows, forest, n_kept, self._n_threads)
+        table = NeighborTable.in_parts(self._rows, forest, n_kept, self._n_threads)
         # 2) neighbours of neighbours
         for _ in range(self.MAX_ROUNDS):
             if table.try_neighbors_of_neighbors(self._n_threads) <= self.SETTLED:
@@ -172,6 +173,11 @@ class NeighborTable:
         Whether neighbours were known before the last round.
     """
 
+    # Least rows of the parts of a tree in which all are compared with each other.
+    PART_ROWS = 512
+    # Pairs of links of all rows together that are compared before they are taken.
+    MOST_PAIRS = 2_000_000
+
     def __init__(self, rows, forest, n_kept):
         self.rows_at = forest.orders[0]
         place = np.empty_like(self.rows_at)
@@ -184,32 +190,48 @@ class NeighborTable:
         self.is_old = np.zeros(shape, dtype=bool)
 
     @classmethod
-    def in_leaves(cls, rows, forest, n_kept, n_threads):
-        """The nearest in the same leaf of some tree."""
+    @one_blas_thread
+    def in_parts(cls, rows, forest, n_kept, n_threads):
+        """The nearest in the same part of some tree, at the level that has parts large enough."""
         table = cls(rows, forest, n_kept)
+        level = min(forest.depth, max(0, int(np.log2(len(rows) / cls.PART_ROWS))))
         for order in table.forest.orders:
             compare = partial(
-                _compare_in_leaves,
-                table.rows,
-                order,
-                forest.depth,
-                table.neighbors,
-                table.squares,
+                _compare_in_parts, table.rows, order, level, table.neighbors, table.squares
             )
-            in_threads(compare, 2**forest.depth, n_threads)
+            in_threads(compare, 2**level, n_threads)
         return table
 
     def try_neighbors_of_neighbors(self, n_threads):
         """Improve the neighbours by theirs; return the share of new neighbours.
 
-        The links do not change during a round, so that the order of the rows does not matter.
+        The links do not change during a round, so that the order of the rows does not matter. Of
+        some rows at a time the links are compared with each other, and then each row takes what is
+        near enough. So no two threads write to one row.
         """
-        links, is_old = _with_reverse(self.neighbors, self.is_old)
-        tried = partial(
-            _try_for_rows, self.rows, links, is_old, self.neighbors, self.squares, self.is_old
-        )
-        in_threads(tried, len(self.rows), n_threads)
+        n_rows, n_kept = self.neighbors.shape
+        links, old_links = _with_reverse(self.neighbors, self.is_old)
+        before = self.neighbors.copy()
+        n_pairs = n_kept * (2 * n_kept - 1)  # of twice as many links
+        step = min(max(1, self.MOST_PAIRS // max(n_pairs, 1)), n_rows)
+        pairs = np.empty((step, n_pairs, 2), dtype=np.int32)
+        squares = np.empty((step, n_pairs), dtype=np.float32)
+        n_found = np.empty(step, dtype=np.int64)
+        for start in range(0, n_rows, step):
+            some = slice(start, start + step)
+            known = self.rows, links[some], old_links[some], self.squares[:, -1]
+            found = pairs, squares, n_found[: n_rows - start]
+            in_threads(partial(_compare_links, *known, *found), len(found[-1]), n_threads)
+            take = partial(_take_pairs, *found, self.neighbors, self.squares)
+            in_threads(take, n_rows, n_threads)
+        in_threads(partial(_mark_old, self.neighbors, before, self.is_old), n_rows, n_threads)
         return 1 - self.is_old.mean() if self.is_old.size else 0.0
+
+
+# Squared norms times this leave room for the rounding of inner products.
+ROOM = np.float32(1 - 1e-5)
+# Rows whose inner products with others are computed at once.
+STRIP_ROWS = 64
 
 
 # --- inner loops --------------------------------------------------------------------------------
@@ -279,21 +301,52 @@ def _part(values, order, medians):  # IN, INOUT, OUT
 
 
 @njit(nogil=True)
-def _compare_in_leaves(rows, order, depth, neighbors, squares, start, stop):
+def _compare_in_parts(rows, order, level, neighbors, squares, start, stop):
     # IN, IN, IN, INOUT, INOUT, IN, IN
-    """Compare all rows of each of some leaves."""
+    """Compare all rows of each of some parts.
+
+    Inner products are fast, but not exact for near rows. So they only tell which pairs are worth
+    their distance.
+    """
     n_rows = len(order)
-    for leaf in range(start, stop):
-        high = (leaf + 1) * n_rows >> depth
-        for a in range(leaf * n_rows >> depth, high):
-            i = order[a]
-            for b in range(a + 1, high):
-                j = order[b]
-                square = squared_distance(rows[i], rows[j])
-                if square < squares[i, -1]:
-                    insert(neighbors[i], squares[i], j, square)
-                if square < squares[j, -1]:
-                    insert(neighbors[j], squares[j], i, square)
+    for part in range(start, stop):
+        places = order[part * n_rows >> level : (part + 1) * n_rows >> level]
+        block = _centered(rows, places)
+        norms, last = np.empty(len(block), rows.dtype), np.empty(len(block), rows.dtype)
+        for a in range(len(block)):
+            norms[a] = ROOM * squared_distance(block[a], np.zeros_like(block[a]))
+            last[a] = squares[places[a], -1]
+        for first in range(0, len(block), STRIP_ROWS):
+            strip = block[first : first + STRIP_ROWS]
+            products = np.dot(strip, block[: first + len(strip)].T)
+            for a in range(first, first + len(strip)):
+                i = places[a]
+                for b in range(a):
+                    least = norms[a] + norms[b] - np.float32(2) * products[a - first, b]
+                    if least < max(last[a], last[b]):
+                        j = places[b]
+                        square = squared_distance(rows[i], rows[j])
+                        if square < last[a]:
+                            insert(neighbors[i], squares[i], j, square)
+                            last[a] = squares[i, -1]
+                        if square < last[b]:
+                            insert(neighbors[j], squares[j], i, square)
+                            last[b] = squares[j, -1]
+
+
+@njit(nogil=True)
+def _centered(rows, places):  # IN, IN
+    """Rows at some places less their mean."""
+    block = np.empty((len(places), rows.shape[1]), dtype=rows.dtype)
+    mean = np.zeros(rows.shape[1], dtype=rows.dtype)
+    for a in range(len(places)):
+        for c in range(rows.shape[1]):
+            block[a, c] = rows[places[a], c]
+            mean[c] += block[a, c] / np.float32(len(places))
+    for a in range(len(places)):
+        for c in range(rows.shape[1]):
+            block[a, c] -= mean[c]
+    return block
 
 
 @njit
@@ -316,31 +369,50 @@ def _with_reverse(neighbors, is_old):  # IN, IN
 
 
 @njit(nogil=True)
-def _try_for_rows(rows, links, old_links, neighbors, squares, is_old, start, stop):
-    # IN, IN, IN, INOUT, INOUT, OUT, IN, IN
-    """Try the rows that links lead to in one or two steps, unless both are old."""
-    tried = np.full(len(rows), -1, dtype=np.int32)  # the last row that tried each one
-    before = np.empty_like(neighbors[0])
+def _compare_links(rows, links, old_links, last, pairs, squares, n_found, start, stop):
+    # IN, IN, IN, IN, OUT, OUT, OUT, IN, IN
+    """Pairs of links of some rows that may be neighbours, unless both links are old.
+
+    They are nearer than the last neighbour of either.
+    """
     for row in range(start, stop):
-        before[:] = neighbors[row]
-        tried[row] = row
-        tried[before] = row
+        n_pairs = 0
         for a in range(links.shape[1]):
-            link = links[row, a]
-            if link < 0:
+            i = links[row, a]
+            if i < 0:
                 break
-            for b in range(links.shape[1]):
-                candidate = links[link, b]
-                if candidate < 0:
-                    break
-                if (old_links[row, a] and old_links[link, b]) or tried[candidate] == row:
+            for b in range(a):
+                if old_links[row, a] and old_links[row, b]:
                     continue
-                tried[candidate] = row
-                square = squared_distance(rows[row], rows[candidate])
-                if square < squares[row, -1]:
-                    insert(neighbors[row], squares[row], candidate, square)
-        for place in range(len(before)):
-            is_old[row, place] = is_among(neighbors[row, place], before)
+                j = links[row, b]
+                square = squared_distance(rows[i], rows[j])
+                if square < last[i] or square < last[j]:
+                    pairs[row, n_pairs, 0], pairs[row, n_pairs, 1] = i, j
+                    squares[row, n_pairs] = square
+                    n_pairs += 1
+        n_found[row] = n_pairs
+
+
+@njit(nogil=True)
+def _take_pairs(pairs, found_squares, n_found, neighbors, squares, start, stop):
+    # IN, IN, IN, INOUT, INOUT, IN, IN
+    """Insert the pairs that were found into the neighbours of some rows."""
+    for row in range(len(n_found)):
+        for place in range(n_found[row]):
+            square = found_squares[row, place]
+            i, j = pairs[row, place]
+            if start <= i < stop and square < squares[i, -1]:
+                insert(neighbors[i], squares[i], j, square)
+            if start <= j < stop and square < squares[j, -1]:
+                insert(neighbors[j], squares[j], i, square)
+
+
+@njit(nogil=True)
+def _mark_old(neighbors, before, is_old, start, stop):  # IN, IN, OUT, IN, IN
+    """Whether neighbours of some rows were among those before."""
+    for row in range(start, stop):
+        for place in range(neighbors.shape[1]):
+            is_old[row, place] = is_among(neighbors[row, place], before[row])
 
 
 @njit(nogil=True)
