@@ -25,6 +25,7 @@ from separatrix.models.extensions import (
     QuadraticRule,
     likeliest_factor,
 )
+from separatrix.result import renumbered
 from support import correlated_groups
 
 
@@ -262,3 +263,39 @@ def test_one_sample_far_off_breaks_no_rule():
     extension = extended(X, labels)
     np.testing.assert_array_equal(extension.labels(X), labels)
     assert_consistent(extension, X + 1, 2)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+@pytest.mark.parametrize("rule", ["linear", "quadratic", "kernel"])
+def test_a_rule_is_refitted_to_its_own_labels_of_more_samples(labelled, rule, order, monkeypatch):
+    X, labels, more = labelled
+    monkeypatch.setattr(extensions, "RULES", {rule: RULES[rule]})
+    extension = extended(X, labels).renumbered(np.array(order))
+    everything = np.vstack([X, more])
+    given = extension.labels(everything)
+    refitted = extension.refitted(everything)
+    np.testing.assert_array_equal(given[: len(X)], renumbered(labels, order))
+    np.testing.assert_array_equal(refitted.labels(X), given[: len(X)])  # keep their labels
+    expected = RULES[rule].of(Frame.of(X)(everything), given, 3).scores(Frame.of(X)(more))
+    np.testing.assert_allclose(refitted.scores(more), expected)
+
+
+def test_neighbors_are_not_refitted(labelled, monkeypatch):
+    X, labels, more = labelled
+    monkeypatch.setattr(extensions, "RULES", {"neighbors": NeighborRule})
+    extension = extended(X, labels)
+    assert extension.refitted(np.vstack([X, more])) is extension
+
+
+def test_refitting_recovers_what_few_samples_leave_uncertain():
+    """For Gaussian clusters a step of their classification likelihood, on all samples."""
+    errors = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(3, size=2_000).astype(np.int32)
+        X = 3.2 * np.eye(3, 20)[y] + rng.normal(size=(2_000, 20))
+        extension = Extension.of(Frame.of(X), X[:300], y[:300], 3, np.random.RandomState(0))
+        refitted = extension.refitted(X)
+        errors.append([np.mean(one.labels(X[300:]) != y[300:]) for one in (extension, refitted)])
+    change = np.diff(errors, axis=1)
+    assert change.mean() < -2 * change.std() / np.sqrt(len(errors))

@@ -212,6 +212,18 @@ class Extension:
             np.arange(n_clusters),
         )
 
+    def refitted(self, X):
+        """The same rule, fitted to the labels that it gives to more samples besides its own.
+
+        What it knows of clusters comes from all of these then, for which fewer samples may be too
+        few. Neighbours would only repeat themselves.
+        """
+        if self.rule == "neighbors":
+            return self
+        n_clusters = len(self.order)
+        model = RULES[self.rule].of(self.frame(X), self.labels(X), n_clusters)
+        return replace(self, model=model, order=np.arange(n_clusters))
+
     def renumbered(self, order):
         """The same extension, its cluster i being what was cluster `order[i]`."""
         labels = renumbered(self.known_labels, order)

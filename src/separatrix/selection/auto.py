@@ -2,6 +2,7 @@
 
 import warnings
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -73,6 +74,8 @@ __all__ = ["AutoClustering"]
 
 # Samples that candidates are run on.
 MAX_SAMPLES = {"fast": 3_000, "thorough": 10_000}
+# Samples that the boundary is fitted to, beside these.
+REFITTED_ROWS = 10_000
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -170,8 +173,9 @@ class AutoClustering(
     boundary_ : Extension
         Labels, scores and probabilities of any sample, by the rule (nearest neighbours, a kernel,
         Gaussians with one covariance or with several) that best predicts held-back labels of the
-        consensus. It also holds the share that each rule predicted. The samples that the
-        candidates used keep their labels.
+        consensus. Where there are more samples, all rules but neighbours are fitted once more, to
+        up to 10,000 of them and the labels they give these. It also holds the share that each rule
+        predicted. The samples that the candidates used keep their labels.
     candidates_ : Comparison
         The candidates on the samples that they used.
     best_candidate_ : str
@@ -313,14 +317,17 @@ class AutoClustering(
         self._check_numbers(X, weight, present, asked, most)
         earlier, rng = self._earlier_labels(X), random_state_of(self)
         progress = ObservedProgress(self, self._init_callback_context(max_subtasks=None), X)
-        # 1) the samples for the candidates
+        # 1) the samples for the candidates, and more for the boundary
         search = outlying = None
         if self.outliers is not None:
             search = OutlierSearch.of(self, X, weight, links)
             outlying = search.first(asked)
             left = ~outlying.out if present is None else ~outlying.out & (weight > 0)
             present = np.flatnonzero(left)
-        seen = Seen.of(X, self._drawn(X, present, most, rng))
+        drawn = self._drawn(X, present, most, rng)
+        taught = np.union1d(drawn, self._drawn(X, present, REFITTED_ROWS, deepcopy(rng)))
+        rows = in_doubles(rows_at(X, taught))
+        seen = replace(Seen.of(rows, np.searchsorted(taught, drawn)), indices=drawn)
         # 2) whether there are clusters, which changes no later draw, and how many
         structure = structure_of_samples(seen.rows, self.n_jobs, deepcopy(rng))
         curve = self._curve(seen.geometry, structure, progress, rng)
@@ -341,6 +348,8 @@ class AutoClustering(
         boundary = one_thread(Extension.of)(
             seen.frame, seen.rows, election.labels, n_clusters, rng
         )
+        if len(rows) > len(drawn):
+            boundary = one_thread(boundary.refitted)(rows)
         assignment = (LazyAssignment if is_lazy(X) else Assignment).of(boundary, X)
         if search is not None and outlying is not None:
             labels = np.where(outlying.out, -1, assignment.labels)
