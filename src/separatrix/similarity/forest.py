@@ -32,9 +32,9 @@ class ApproximateSearch:
 
     N_TREES = 8
     # Neighbours that are kept during the search, if fewer are asked for: they lead to others.
-    LEAST_KEPT = 12
+    LEAST_KEPT = 15
     # The search ends after this many rounds, or when a round changes less than this share.
-    MAX_ROUNDS, SETTLED = 12, 0.05
+    MAX_ROUNDS, SETTLED = 12, 0.02
     # Number of rows from which the search for those nearest to a new row continues.
     N_OPEN = 30
     # Beyond this, in units of the known rows, all new ones are equally far.
