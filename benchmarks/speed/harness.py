@@ -334,7 +334,7 @@ def missed(cells, name, n_samples, n_clusters):
     cell = cell_of(n_samples, n_clusters)
     one = cells[name][cell]
     if n_clusters == MANY_CLUSTERS:
-        poor = one["ari"] < cells["KMeans"][cell]["ari"] - MANY_ARI
+        poor = one["ari"] < cells.get("KMeans", {}).get(cell, {}).get("ari", np.nan) - MANY_ARI
         return "  MISSED" if poor or one["seconds"] > MANY_SECONDS else ""
     on_graph = name in ON_GRAPHS
     peer = seconds_of(cells, "SpectralClustering" if on_graph else "KMeans", cell)

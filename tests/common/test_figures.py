@@ -80,10 +80,11 @@ def test_the_summary_of_speed_is_that_of_the_results():
     voted = [one["seconds"] for cell, one in cells["AutoClustering"].items() if cell[-2:] == "/2"]
     assert len(voted) == 4
     assert max(voted) < 10
-    for name in ("MaximumVolume", "SquaredLossMutualInformation", "TreeCut"):
+    for name in ("MaximumVolume", "SquaredLossMutualInformation"):
         largest = cells[f"{name}Clustering"]["1000000/2"]
-        assert largest["seconds"] > 120
+        assert largest["seconds"] > 100
         assert largest["megabytes"] > 1000
+    assert cells["TreeCutClustering"]["1000000/2"]["seconds"] < 60
     assert "more than" in cells["SpectralClustering"]["100000/2"]["failed"]
     for name in ("HardMaximumVolume", "SemidefiniteMargin", "GeneralizedMargin"):
         assert "ValueError" in cells[f"{name}Clustering"]["10000/2"]["failed"]
