@@ -245,6 +245,8 @@ class KernelRidge:
         The inverse costs as much as some forty solutions by the factor and makes each later one
         four times cheaper, because it streams through memory.
         """
+        if right.ndim == 2 and right.shape[1] == 1:
+            return self._solved(right[:, 0])[:, None]
         if right.ndim == 2 and right.shape[1] <= FEW_COLUMNS:
             return np.stack([self._solved(column) for column in right.T], axis=1)
         if right.ndim == 2:
@@ -267,6 +269,11 @@ class KernelRidge:
 
     def fit_columns(self, targets, C):
         """The same for each column of the targets."""
+        alphas, intercepts, fitted = self.solve_columns(targets, C)
+        return self.models_of(alphas, intercepts, fitted), fitted
+
+    def solve_columns(self, targets, C):
+        """Coefficients and intercepts of these models, in columns, and their fitted values."""
         self._factor(C)
         nu = self._solved(targets)
         intercepts = nu.sum(axis=0) / self._eta.sum()
@@ -274,12 +281,16 @@ class KernelRidge:
         fitted = targets - alphas * self._lift[:, None]
         if self._first_equal is not None:
             fitted = fitted[self._first_equal]
+        return alphas, intercepts, fitted
+
+    @staticmethod
+    def models_of(alphas, intercepts, fitted):
+        """Models of columns that were solved for."""
         norms = (alphas * (fitted - intercepts)).sum(axis=0)
-        models = [
+        return [
             RidgeModel(alpha, float(intercept), float(norm))
             for alpha, intercept, norm in zip(alphas.T, intercepts, norms, strict=True)
         ]
-        return models, fitted
 
     def boundary(self, model):
         """Normal and offset of the model in the features of the boundaries."""

@@ -208,14 +208,19 @@ class SplitMachine:
         starts = [machines[i]._start(signs[:, i]) for i in at_work]
         z, u = (np.stack(columns, axis=1) for columns in zip(*starts, strict=True))
         for step in range(1, MAX_STEPS + 1):
-            models, fitted = ridge.fit_columns(z - u, penalty.rho * C)
+            alphas, intercepts, fitted = ridge.solve_columns(z - u, penalty.rho * C)
             relaxed = cls.RELAX * fitted + (1 - cls.RELAX) * z + u
             slack, direction = _slack(relaxed, y, **loss)
-            u = direction * _clip(slack, 1 / penalty.rho)
+            u = direction * np.minimum(np.maximum(slack, 0), 1 / penalty.rho)
             before, z = z, relaxed - u
-            primal, dual = _residuals(fitted, z, before, u, ridge.sample_weight)
+            primal = _primal_residuals(fitted, z, ridge.sample_weight)
+            adapts = step % cls.ADAPT_EVERY == 0
+            if not ((primal <= TOL).any() or adapts or step == MAX_STEPS):
+                continue
+            dual = _dual_residuals(z, before, u, ridge.sample_weight)
             done = (primal <= TOL) & (dual <= TOL)
             if done.any() or step == MAX_STEPS:
+                models = ridge.models_of(alphas, intercepts, fitted)
                 for i in range(len(at_work)) if step == MAX_STEPS else np.flatnonzero(done):
                     column = (models[i], fitted[:, i], y[:, i], z[:, i], u[:, i])
                     fits[at_work[i]] = machines[at_work[i]]._ended(*column, C)
@@ -223,7 +228,7 @@ class SplitMachine:
                     break
                 at_work = [i for i, ended in zip(at_work, done, strict=True) if not ended]
                 y, z, u, primal, dual = (values[..., ~done] for values in (y, z, u, primal, dual))
-            if step % cls.ADAPT_EVERY == 0:
+            if adapts:
                 u = u * penalty.adapted(primal, dual)
         return fits
 
@@ -246,15 +251,20 @@ class SplitMachine:
         return Fit(model, fitted, 0.5 * model.norm + C * losses)
 
 
-def _residuals(fitted, z, before, u, weight):
-    """Relative residuals of z = f and of the multipliers, one of each for each column."""
+def _primal_residuals(fitted, z, weight):
+    """Relative residual of z = f, for each column."""
+    largest = np.maximum(_norms(fitted, weight), _norms(z, weight))
+    return _norms(fitted - z, weight) / np.maximum(largest, TINY)
 
-    def norms(values):
-        squares = values * values if weight is None else weight[:, None] * values * values
-        return np.sqrt(squares.sum(axis=0))
 
-    primal = norms(fitted - z) / np.maximum(np.maximum(norms(fitted), norms(z)), TINY)
-    return primal, norms(z - before) / np.maximum(norms(u), TINY)
+def _dual_residuals(z, before, u, weight):
+    """Relative residual of the multipliers, for each column."""
+    return _norms(z - before, weight) / np.maximum(_norms(u, weight), TINY)
+
+
+def _norms(columns, weight):
+    squares = columns * columns if weight is None else weight[:, None] * columns * columns
+    return np.sqrt(squares.sum(axis=0))
 
 
 # --- features -----------------------------------------------------------------------------------
