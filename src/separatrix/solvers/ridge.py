@@ -269,10 +269,10 @@ class KernelRidge:
 
     def fit_columns(self, targets, C):
         """The same for each column of the targets."""
-        alphas, intercepts, fitted = self.solve_columns(targets, C)
+        alphas, intercepts, fitted = self.coefficients_of(targets, C)
         return self.models_of(alphas, intercepts, fitted), fitted
 
-    def solve_columns(self, targets, C):
+    def coefficients_of(self, targets, C):
         """Coefficients and intercepts of these models, in columns, and their fitted values."""
         self._factor(C)
         nu = self._solved(targets)

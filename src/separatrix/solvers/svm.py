@@ -208,7 +208,7 @@ class SplitMachine:
         starts = [machines[i]._start(signs[:, i]) for i in at_work]
         z, u = (np.stack(columns, axis=1) for columns in zip(*starts, strict=True))
         for step in range(1, MAX_STEPS + 1):
-            alphas, intercepts, fitted = ridge.solve_columns(z - u, penalty.rho * C)
+            alphas, intercepts, fitted = ridge.coefficients_of(z - u, penalty.rho * C)
             relaxed = cls.RELAX * fitted + (1 - cls.RELAX) * z + u
             slack, direction = _slack(relaxed, y, **loss)
             u = direction * np.minimum(np.maximum(slack, 0), 1 / penalty.rho)
