@@ -5,6 +5,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
+from itertools import pairwise
 from types import FunctionType
 
 import numba
@@ -12,7 +13,7 @@ import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["Gradual", "in_threads", "interpreted", "njit"]
+__all__ = ["Gradual", "in_threads", "interpreted", "map_in_threads", "njit"]
 
 
 class _Kept(FunctionCache):
@@ -101,5 +102,12 @@ def in_threads(function, n_rows, n_threads):
         function(0, n_rows)
         return
     ends = np.linspace(0, n_rows, 4 * n_threads + 1).astype(int).tolist()
+    map_in_threads(lambda part: function(*part), list(pairwise(ends)), n_threads)
+
+
+def map_in_threads(function, items, n_threads):
+    """The list of ``function(item)`` of some items, in as many threads; raises what one raises."""
+    if n_threads == 1:
+        return [function(item) for item in items]
     with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(function, ends[:-1], ends[1:]))  # raises what a part raises
+        return list(pool.map(function, items))

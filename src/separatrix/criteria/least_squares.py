@@ -3,11 +3,13 @@
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice, repeat
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix._sklearn import StrOptions
+from separatrix._numba import map_in_threads
+from separatrix._sklearn import StrOptions, openmp_threads
 from separatrix._typing import Array
 from separatrix.estimators.base import BoundaryClustering, fit_with_weights_and_links
 from separatrix.estimators.parameters import (
@@ -499,28 +501,21 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     weight, counted, links = problem.loss_weight, problem.row_weight, problem.searched_links
     sizes = problem.sizes.scaled(len(problem.R) if counted is None else counted.sum())
     n_clusters = len(sizes.targets)
-    found: list[Flips] = []
-    R = problem.R
     # 1) labels of the searched samples
     iterations = progress.iterations(n_starts)
-    from_means = starts_at_means(n_clusters, problem.kernel, solver)
-    # shaking would undo a start
-    if solver == "shaking" and (from_means or start is not None):
+    if start is not None:
+        start = start if links is None else links.nearest(start)
+    elif starts_at_means(n_clusters, problem.kernel, solver):
+        start = problem.kmeans_labels(n_clusters, rng)
+    starts = repeat(start)
+    if start is None:
+        starts = (random_labels(sizes, rng, links, counted) for _ in range(n_starts))
+    elif solver == "shaking":  # it would undo a start
         solver = "steepest"
+    runs = _searched(problem, islice(starts, n_starts), sizes, solver)
+    found: list[Flips] = []
     for _ in iterations:
-        if start is not None:
-            labels = start if links is None else links.nearest(start)
-        elif from_means:
-            labels = problem.kmeans_labels(n_clusters, rng)
-        else:
-            labels = random_labels(sizes, rng, links, counted)
-        choices = {"solver": solver, "links": links, "weight": weight, "counted": counted}
-        run = descend_by_flips(R, labels, sizes, **choices)
-        may_collapse = problem.is_free and R is problem.R and solver != "printed"
-        if may_collapse and _n_at_floor(run, sizes, counted) > MOST_AT_FLOOR:
-            R = problem.R_without_sizes
-            run = descend_by_flips(R, labels, sizes, **choices)
-        found.append(run if R is problem.R else run.measured_by(problem.R))
+        found.append(next(runs))
         iterations.record(min(run.objective for run in found))
     best = min(found, key=lambda run: run.objective)
     if by_advantage:
@@ -552,6 +547,29 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         details=(best, np.array([run.objective for run in found])),
         keeps_labels=problem.keeps_labels,
     )
+
+
+def _searched(problem, starts, sizes, solver):
+    """Searches from each start in turn, of which some run at the same time in threads."""
+    counted = problem.row_weight
+    choices = {
+        "sizes": sizes,
+        "solver": solver,
+        "links": problem.searched_links,
+        "weight": problem.loss_weight,
+        "counted": counted,
+    }
+    R, may_collapse = problem.R, problem.is_free and solver != "printed"
+    some: list[Array] = []
+    while some := some or list(islice(starts, openmp_threads())):
+        search = partial(descend_by_flips, R, **choices)
+        for run in map_in_threads(search, some, len(some)):
+            if may_collapse and _n_at_floor(run, sizes, counted) > MOST_AT_FLOOR:
+                # this start again, and all later ones
+                R, may_collapse = problem.R_without_sizes, False
+                break
+            some = some[1:]
+            yield run if R is problem.R else run.measured_by(problem.R)
 
 
 def starts_at_means(n_clusters, kernel, solver):

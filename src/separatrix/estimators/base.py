@@ -857,14 +857,15 @@ def graph_of(estimator, X, sample_weight=None, *, on_device=False):
     graph of neighbours among distinct samples; all others are made on the host.
     """
     from separatrix.similarity.device_graphs import DeviceGraph
-    from separatrix.similarity.graphs import GivenGraph, distinct_graph
+    from separatrix.similarity.graphs import GivenGraph, distinct_graph, searches_approximately
     from separatrix.similarity.quadratic_forms import DENSE_SAMPLES
 
     if not is_numpy(X):
         of_neighbors = (estimator.affinity, estimator.graph) == ("local", "union")
-        suits = of_neighbors and estimator.neighbors != "approximate" and sample_weight is None
+        suits = of_neighbors and sample_weight is None
         if on_device and suits and X.shape[0] > DENSE_SAMPLES and are_distinct(X):
-            return DeviceGraph.of(X, estimator.n_neighbors)
+            is_approximate = searches_approximately(estimator.neighbors, X)
+            return DeviceGraph.of(X, estimator.n_neighbors, is_approximate=is_approximate)
         X = to_numpy(X)
     if estimator.affinity == "precomputed":
         return GivenGraph.of_similarities(X)

@@ -2,13 +2,14 @@
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix.similarity.device_forest import approximate_others
 from separatrix.similarity.device_search import BlockedSearch
 
 
@@ -120,7 +121,7 @@ class DeviceGraph:
     n_neighbors : int
         Number of neighbours, of new samples too.
     search : BlockedSearch
-        Finds neighbours among the samples.
+        Finds neighbours of new samples.
     sigma : array of shape (n_samples,)
         Local scales.
     """
@@ -137,11 +138,12 @@ class DeviceGraph:
     gamma = np.nan
 
     @classmethod
-    def of(cls, X, n_neighbors):
+    def of(cls, X, n_neighbors, *, is_approximate=False):
         """The graph of samples that are among the nearest of each other, one way or both."""
         n_samples, unit = X.shape[0], unit_of(X)
         search = BlockedSearch(unit * X)
-        neighbors, distances = search.others(min(n_neighbors, n_samples - 1))
+        others = partial(approximate_others, search.rows) if is_approximate else search.others
+        neighbors, distances = others(min(n_neighbors, n_samples - 1))
         sigma = positive(distances[:, -1])
         W = union_of(neighbors, similarities(neighbors, distances, sigma, sigma))
         return cls(W, unit, n_neighbors, search, sigma)

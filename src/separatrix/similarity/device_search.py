@@ -41,8 +41,8 @@ class BlockedSearch:
             xp.full((n_padded, 1), np.inf, **options),
         ]
         self._table = xp.concat([table, xp.concat(far, axis=1)], axis=0)
-        on_cpu = "cpu" in str(device).lower()
-        self._step = max(1, (BLOCK_ON_CPU if on_cpu else BLOCK) // self._table.shape[0])
+        block = BLOCK_ON_CPU if is_on_cpu(device) else BLOCK
+        self._step = max(1, block // self._table.shape[0])
 
     def others(self, n_neighbors):
         """The nearest other rows of each row; as `nearest`."""
@@ -79,20 +79,30 @@ class BlockedSearch:
         products = xp.concat([block - self._origin, ones], axis=1) @ self._table.T
         # in the order of the rows, which settles who is nearer of two as near
         found = xp.sort(smallest(xp, products, min(n_neighbors + SPARE + 1, n_rows)), axis=1)
-        squares = self._squared_distances(xp, block, found)
+        squares = squared_distances(block, self.rows, found)
         if without_own:
             own = xp.arange(start, start + n_block, device=device)[:, None]
             squares = xp.where(found == own, xp.full_like(squares, np.inf), squares)
         order = xp.argsort(squares, axis=1, stable=True)[:, :n_neighbors]
         return along_rows(xp, found, order), xp.sqrt(along_rows(xp, squares, order))
 
-    def _squared_distances(self, xp, block, places):
-        """Squared distances of each row of a block to the rows in some places, by differences."""
-        wide = widest_float(block)
-        near = xp.take(self.rows, xp.reshape(places, (-1,)), axis=0)
-        near = xp.reshape(xp.astype(near, wide), (*places.shape, block.shape[1]))
-        differences = near - xp.astype(block, wide)[:, None, :]
-        return xp.sum(differences * differences, axis=2)
+
+def is_on_cpu(device):
+    """Whether a device of some library is the processor."""
+    return "cpu" in str(device).lower()
+
+
+def squared_distances(block, rows, places):
+    """Squared distances of each row of a block to `rows` in some places, by differences.
+
+    They are in the widest precision of the device.
+    """
+    xp, _ = namespace_of(block)
+    wide = widest_float(block)
+    near = xp.take(rows, xp.reshape(places, (-1,)), axis=0)
+    near = xp.reshape(xp.astype(near, wide), (*places.shape, block.shape[1]))
+    differences = near - xp.astype(block, wide)[:, None, :]
+    return xp.sum(differences * differences, axis=2)
 
 
 def tiled(width):

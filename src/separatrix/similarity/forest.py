@@ -126,7 +126,7 @@ class Forest:
     medians : ndarray of shape (n_trees, 2^depth - 1)
         Medians at the nodes, level by level.
     orders : ndarray of int, shape (n_trees, n_rows)
-        The rows in the order of the leaves.
+        The rows in the order of the leaves, those of a leaf in their own.
     """
 
     def __init__(self, depth, directions, medians, orders):
@@ -138,10 +138,9 @@ class Forest:
     @classmethod
     def of(cls, rows, least_rows, n_trees):
         """Trees of rows, with at least some rows in each leaf."""
-        n_rows = len(rows)
-        depth = max(0, int(np.log2(n_rows / least_rows)))
-        drawn = np.random.RandomState(0).randint(n_rows, size=(2, n_trees, depth))
-        directions = rows[drawn[0]] - rows[drawn[1]]
+        n_rows, depth = len(rows), depth_of(len(rows), least_rows)
+        ends = drawn_ends(n_rows, n_trees, depth)
+        directions = rows[ends[0]] - rows[ends[1]]
         medians = np.empty((n_trees, 2**depth - 1), dtype=np.float32)
         orders = np.tile(np.arange(n_rows, dtype=np.int32), (n_trees, 1))
         for tree in range(n_trees):
@@ -194,7 +193,7 @@ class NeighborTable:
     def in_parts(cls, rows, forest, n_kept, n_threads):
         """The nearest in the same part of some tree, at the level that has parts large enough."""
         table = cls(rows, forest, n_kept)
-        level = min(forest.depth, max(0, int(np.log2(len(rows) / cls.PART_ROWS))))
+        level = min(forest.depth, depth_of(len(rows), cls.PART_ROWS))
         for order in table.forest.orders:
             compare = partial(
                 _compare_in_parts, table.rows, order, level, table.neighbors, table.squares
@@ -226,6 +225,16 @@ class NeighborTable:
             in_threads(take, n_rows, n_threads)
         in_threads(partial(_mark_old, self.neighbors, before, self.is_old), n_rows, n_threads)
         return 1 - self.is_old.mean() if self.is_old.size else 0.0
+
+
+def depth_of(n_rows, least_rows):
+    """Levels of a tree whose leaves have at least some rows."""
+    return max(0, int(np.log2(n_rows / least_rows)))
+
+
+def drawn_ends(n_rows, n_trees, depth):
+    """Rows whose differences are the directions of trees, as two arrays."""
+    return np.random.RandomState(0).randint(n_rows, size=(2, n_trees, depth))
 
 
 # Squared norms times this leave room for the rounding of inner products.
@@ -298,6 +307,9 @@ def _part(values, order, medians):  # IN, INOUT, OUT
             middle = (2 * part + 1) * n_rows >> (level + 1)
             halve(values[level], order, low, middle, high)
             medians[2**level - 1 + part] = values[level, order[middle]]
+    n_leaves = 2 ** len(values)
+    for leaf in range(n_leaves):
+        order[leaf * n_rows // n_leaves : (leaf + 1) * n_rows // n_leaves].sort()
 
 
 @njit(nogil=True)

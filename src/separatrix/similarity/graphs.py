@@ -326,12 +326,8 @@ def similarity_graph(
     if graph == "full":
         check_fits_memory(n_samples, remedy='use graph="union", which is sparse')
         neighbors = "exact"
-    if neighbors == "auto":
-        many = n_samples > MANY_SAMPLES and X.shape[1] > MANY_FEATURES
-        neighbors = "approximate" if many and not sp.issparse(X) else "exact"
-    search_in = partial(
-        ApproximateSearch if neighbors == "approximate" else ExactSearch, n_jobs=n_jobs
-    )
+    is_approximate = searches_approximately(neighbors, X)
+    search_in = partial(ApproximateSearch if is_approximate else ExactSearch, n_jobs=n_jobs)
 
     similarity = Similarity.fitting(X, affinity, gamma)
     rows = similarity.rows(X)
@@ -357,6 +353,14 @@ def similarity_graph(
     return SimilarityGraph(
         W, similarity, graph, n_neighbors, rows, members, search, sigma, KnownRows.of(X)
     )
+
+
+def searches_approximately(neighbors, X):
+    """Whether neighbours of samples are searched approximately, by the parameter `neighbors`."""
+    if neighbors == "auto":
+        many = X.shape[0] > MANY_SAMPLES and X.shape[1] > MANY_FEATURES
+        return many and not sp.issparse(X)
+    return neighbors == "approximate"
 
 
 def distinct_graph(X, sample_weight=None, **choices):

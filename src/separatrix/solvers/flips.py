@@ -419,7 +419,7 @@ def _is_free(state, j, d):
     return True
 
 
-@njit
+@njit(nogil=True)
 def _shake(state, targets, n_shakes, smallest):
     """Algorithm 3: clusters claim samples in turn, by (11) with a target for each cluster.
 
@@ -482,7 +482,7 @@ def _best_move(state, first, last, at_least, into_bounds):
     return chosen, target
 
 
-@njit
+@njit(nogil=True)
 def _settle(state):
     """Move the nodes that cost least until all sizes are within their bounds."""
     n_moves = 0
@@ -494,7 +494,7 @@ def _settle(state):
         n_moves += 1
 
 
-@njit
+@njit(nogil=True)
 def _descend(state, max_moves):
     """Algorithm 2 within bounds on sizes: the move that improves most, until there is none."""
     for n_moves in range(max_moves):
@@ -505,7 +505,7 @@ def _descend(state, max_moves):
     return max_moves
 
 
-@njit
+@njit(nogil=True)
 def _sweep(state, max_sweeps):
     """Algorithm 1 within bounds on sizes: each node in turn goes where it fits best."""
     n_moves = 0
