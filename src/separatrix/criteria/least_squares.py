@@ -1,6 +1,7 @@
 """Regularised least-squares clustering: the labelling that least-squares classifiers fit best."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice, repeat
@@ -9,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix._numba import map_in_threads
-from separatrix._sklearn import StrOptions, openmp_threads
+from separatrix._sklearn import StrOptions, one_blas_thread, openmp_threads
 from separatrix._typing import Array
 from separatrix.estimators.base import BoundaryClustering, fit_with_weights_and_links
 from separatrix.estimators.parameters import (
@@ -507,7 +508,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
         start = start if links is None else links.nearest(start)
     elif starts_at_means(n_clusters, problem.kernel, solver):
         start = problem.kmeans_labels(n_clusters, rng)
-    starts = repeat(start)
+    starts: Iterator[Array] = repeat(start)
     if start is None:
         starts = (random_labels(sizes, rng, links, counted) for _ in range(n_starts))
     elif solver == "shaking":  # it would undo a start
@@ -549,6 +550,9 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     )
 
 
+_search_together = one_blas_thread(map_in_threads)
+
+
 def _searched(problem, starts, sizes, solver):
     """Searches from each start in turn, of which some run at the same time in threads."""
     counted = problem.row_weight
@@ -560,10 +564,10 @@ def _searched(problem, starts, sizes, solver):
         "counted": counted,
     }
     R, may_collapse = problem.R, problem.is_free and solver != "printed"
-    some: list[Array] = []
+    # where sizes collapse, they mostly do from the first start
+    some: list[Array] = list(islice(starts, 1 if may_collapse else 0))
     while some := some or list(islice(starts, openmp_threads())):
-        search = partial(descend_by_flips, R, **choices)
-        for run in map_in_threads(search, some, len(some)):
+        for run in _search_together(partial(descend_by_flips, R, **choices), some, len(some)):
             if may_collapse and _n_at_floor(run, sizes, counted) > MOST_AT_FLOOR:
                 # this start again, and all later ones
                 R, may_collapse = problem.R_without_sizes, False

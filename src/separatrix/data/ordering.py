@@ -61,6 +61,13 @@ def _ordered_places(X):
     return places, order, np.sort(tied)
 
 
+def places_in(order):
+    """Place of each row in an order of all of them."""
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order), dtype=order.dtype)
+    return places
+
+
 def reordered(values, order):
     """Rows of an array or a sparse matrix, in its namespace, in another order."""
     if sp.issparse(values):

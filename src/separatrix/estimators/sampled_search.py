@@ -10,7 +10,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from separatrix._sklearn import is_dask, is_lazy, like, namespace_of, to_numpy
 from separatrix.data.distinct import DistinctRows
-from separatrix.data.ordering import canonical_order, reordered
+from separatrix.data.ordering import canonical_order, places_in, reordered
 from separatrix.data.places import order_of_places
 from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
@@ -196,7 +196,7 @@ class SearchProblem:
 
     def as_given(self, values):
         """Values of all samples, in the order in which these were given."""
-        return reordered(values, np.argsort(self.order))
+        return reordered(values, places_in(self.order))
 
     @property
     def as_given_columns(self):

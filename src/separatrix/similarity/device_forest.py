@@ -275,7 +275,7 @@ def nearest_in_parts(rows, order, n_nearest):
         first = width * (xp.arange(nearest.shape[0], device=device) // width)
         nearest = xp.reshape(nearest + first[:, None], (-1,))
         nearest = xp.reshape(xp.take(members, nearest), (-1, n_nearest))
-        found.append(nearest[xp.reshape(inside, (-1,)), :])
+        found.append(xp.take(nearest, xp.nonzero(xp.reshape(inside, (-1,)))[0], axis=0))
     return xp.take(xp.concat(found, axis=0), xp.argsort(order), axis=0)
 
 
@@ -311,9 +311,11 @@ def near_links(rows, some, links, old, last):
 def without_repeats(keys):
     """Distinct keys, ascending."""
     xp, device = namespace_of(keys)
+    if keys.shape[0] == 0:
+        return keys
     keys = xp.sort(keys)
     is_first = xp.concat([xp.ones(1, dtype=xp.bool, device=device), keys[1:] != keys[:-1]])
-    return keys[is_first[: keys.shape[0]]]
+    return keys[is_first]
 
 
 def first_of_each(values, starts, count, none):

@@ -44,7 +44,8 @@ class DeviceMatrix:
 
             with warnings.catch_warnings():  # it calls such matrices new
                 warnings.simplefilter("ignore", UserWarning)
-                return torch.sparse_csr_tensor(*reversed(parts), size=self.shape)
+                starts, columns, values = reversed(parts)
+                return torch.sparse_csr_tensor(starts, columns, values, size=self.shape)
         if "cupy" in library:
             from cupyx.scipy.sparse import csr_matrix
 
