@@ -6,9 +6,11 @@ When a scikit-learn release moves one of them, this file is the whole repair.
 import functools
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils._array_api import (
     _convert_to_numpy,
@@ -79,6 +81,8 @@ def python_scalar(value):
 
 
 _NUMPY_NAMESPACE, _, _ = get_namespace_and_device(np.empty(0))
+# Namespaces by the type of array: scikit-learn's search takes longer than a small step on a GPU.
+_known_namespaces: dict[type, Any] = {}
 
 
 def last_step(estimator):
@@ -90,7 +94,12 @@ def namespace_of(array):
     """Array namespace and device of `array`; sparse matrices count as NumPy."""
     if type(array) is np.ndarray:  # inner loops call this a thousand times
         return _NUMPY_NAMESPACE, None
-    xp, _, device = get_namespace_and_device(array)
+    is_dispatched = get_config()["array_api_dispatch"]
+    if is_dispatched and type(array) in _known_namespaces:
+        return _known_namespaces[type(array)], array.device
+    xp, follows_standard, device = get_namespace_and_device(array)
+    if follows_standard and is_dispatched:
+        _known_namespaces[type(array)] = xp
     return xp, device
 
 

@@ -139,10 +139,15 @@ def test_samples_drawn_speak_for_all(weighted, monkeypatch):
     np.testing.assert_allclose(sizes_by(scores, weight, offsets), sizes, rtol=0.2)
 
 
+@pytest.mark.parametrize("draws_few", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_undecided_samples_settle_what_the_drawn_ones_left(weighted, monkeypatch):
+def test_undecided_samples_settle_what_the_drawn_ones_left(weighted, draws_few, monkeypatch):
+    """Where few samples were drawn, much is left, and every other undecided one stands for two."""
     monkeypatch.setattr(offsets_of_scores, "FLOW_SAMPLES", 300)
     scores, weight, sizes = many_case(weighted)
+    if draws_few:
+        monkeypatch.setattr(offsets_of_scores, "DRAWN", 1_001)
+        monkeypatch.setattr(offsets_of_scores, "MOST_MOVES", 40)
     bounds = np.floor(sizes), np.ceil(sizes)
     found = first_offsets(scores, weight, *bounds)
     reached = sizes_by(scores, weight, found)

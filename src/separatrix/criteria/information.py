@@ -169,7 +169,7 @@ class InformationMaximizationClustering(MeansClustering):
 
     Wasserstein distances are exact for up to 300 samples. From more, 300 are drawn, and each
     sample takes the place of the nearest of these. The objective itself is computed on at most
-    20,000 samples, or a fiftieth of all if that is more, drawn at random; for more than 20
+    20,000 samples, or a fiftieth of all up to 400,000, drawn at random; for more than 20
     clusters on 2,000, or on 20 for each cluster, until an update improves it by less than a
     thousandth.
 

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from separatrix._sklearn import (
     is_dask,
+    is_numpy,
     like,
     namespace_of,
     one_blas_thread,
@@ -114,7 +115,7 @@ def moments_of_chunk(X, weight=None, *, shift, diagonal=False):
     X = xp.astype(X, widest_float(X), copy=False)
     X = X - like(shift, X)
     if weight is None and not diagonal:  # BLAS sees a symmetric product here
-        sums = (xp.sum(X, axis=0), product_of_columns(X, X))
+        sums = (sum_of_rows(X), product_of_columns(X, X))
         total = float(X.shape[0])
     else:
         if weight is None:
@@ -124,6 +125,14 @@ def moments_of_chunk(X, weight=None, *, shift, diagonal=False):
         sums = (weight @ X, second)
         total = float(xp.sum(weight))
     return Moments(total, *(to_numpy(part).astype(np.float64, copy=False) for part in sums))
+
+
+def sum_of_rows(X):
+    """Sum of the rows of an array; by a product on a device, where sums of columns may be slow."""
+    xp, device = namespace_of(X)
+    if is_numpy(X):
+        return xp.sum(X, axis=0)
+    return xp.ones(X.shape[0], dtype=X.dtype, device=device) @ X
 
 
 def product_of_columns(A, B):

@@ -187,16 +187,16 @@ def features_of(X, feature_map):
     return map_rows(feature_map, X, width=feature_map.rank)
 
 
-SAMPLE_SIZE = 20_000
+SAMPLE_SIZE, MOST_SAMPLED = 20_000, 400_000
 
 
 def sample_size(n_samples):
-    """Rows to find a start on: all of up to 20,000, later a fiftieth.
+    """Rows to find a start on: all of up to 20,000, later a fiftieth, and no more than 400,000.
 
     The error of the sample is then small compared with what the first passes over all rows
-    correct.
+    correct, and rows that are not in memory are never too many for it.
     """
-    return max(SAMPLE_SIZE, n_samples // 50)
+    return max(SAMPLE_SIZE, min(n_samples // 50, MOST_SAMPLED))
 
 
 def rows_at(X, drawn=None):

@@ -11,6 +11,9 @@ from separatrix.result import Labelling
 # Samples that are transported at a time, and how often where there are more.
 FLOW_SAMPLES = 20_000
 FLOW_ROUNDS = 5
+# Where more than these have to move, every so many of the samples between clusters stands for
+# those next to it: the time of a transport is that of its moves.
+MOST_MOVES = 500
 # From more samples, this many are drawn for the first offsets.
 DRAWN = 70_000
 # Most rounds over all clusters that improve them. For few samples, as many as have so many updates
@@ -52,10 +55,13 @@ def first_offsets(scores, weight, least, most):
         shifted = shifted_scores(scores, offsets)
         labels, leads = winners(shifted)
         sizes = Labelling(labels, n_clusters, weight).weights
-        if (sizes >= least - slack).all() and (sizes <= most + slack).all():
+        excess = np.maximum(np.maximum(sizes - most, least - sizes), 0.0)
+        if (excess <= slack).all():
             break
-        undecided = xp.argsort(leads)[:FLOW_SAMPLES]
-        some, share = xp.take(shifted, undecided, axis=0), xp.take(weight, undecided)
+        n_moves = excess.sum() * n_samples / total
+        step = max(1, min(int(n_moves / MOST_MOVES), n_samples // FLOW_SAMPLES))
+        undecided = xp.argsort(leads)[: step * FLOW_SAMPLES : step]
+        some, share = xp.take(shifted, undecided, axis=0), step * xp.take(weight, undecided)
         decided = sizes - Labelling(xp.take(labels, undecided), n_clusters, share).weights
         least_lead = float(xp.max(xp.take(leads, undecided)))
         bounds = least - decided, most - decided
