@@ -564,8 +564,7 @@ def _searched(problem, starts, sizes, solver):
         "counted": counted,
     }
     R, may_collapse = problem.R, problem.is_free and solver != "printed"
-    # where sizes collapse, they mostly do from the first start
-    some: list[Array] = list(islice(starts, 1 if may_collapse else 0))
+    some: list[Array] = []
     while some := some or list(islice(starts, openmp_threads())):
         for run in _search_together(partial(descend_by_flips, R, **choices), some, len(some)):
             if may_collapse and _n_at_floor(run, sizes, counted) > MOST_AT_FLOOR:

@@ -206,10 +206,10 @@ class MaximumVolumeClustering(GraphClustering):
 
     For arrays of PyTorch or CuPy, the graph, its eigenvectors and the updates stay on the device
     if there are more than 1,500 distinct samples, `affinity`, `graph`, `solver` and `multiway`
-    have their defaults, and there are no weights or links. Neighbours are found there by blocks of
-    inner products, all of them unless `neighbors` is "approximate". Everything else is computed on
-    the host. In both cases labels, responses and the sparse `affinity_matrix_` belong to the same
-    library and device as the samples.
+    have their defaults, and there are no weights or links. Neighbours are found there as on the
+    host, all of them or, for many samples, most of them. Everything else is computed on the host.
+    In both cases labels, responses and the sparse `affinity_matrix_` belong to the same library
+    and device as the samples.
 
     The defaults depart from the paper. Its Algorithm 1 is ``solver="sqp"``, and its settings are
     ``reg=0.01``, ``response_bound=1 / n`` and starts from the eigenvectors nearest to the second;

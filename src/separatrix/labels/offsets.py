@@ -12,8 +12,9 @@ from separatrix.result import Labelling
 FLOW_SAMPLES = 20_000
 FLOW_ROUNDS = 5
 # Where more than these have to move, every so many of the samples between clusters stands for
-# those next to it: the time of a transport is that of its moves.
-MOST_MOVES = 500
+# those next to it: the time of a transport is that of its moves. This share of them is left, so
+# that the last moves, one sample each, end at the bounds.
+MOST_MOVES, LEFT = 500, 0.1
 # From more samples, this many are drawn for the first offsets.
 DRAWN = 70_000
 # Most rounds over all clusters that improve them. For few samples, as many as have so many updates
@@ -64,7 +65,8 @@ def first_offsets(scores, weight, least, most):
         some, share = xp.take(shifted, undecided, axis=0), step * xp.take(weight, undecided)
         decided = sizes - Labelling(xp.take(labels, undecided), n_clusters, share).weights
         least_lead = float(xp.max(xp.take(leads, undecided)))
-        bounds = least - decided, most - decided
+        left = LEFT * excess if step > 1 else 0.0
+        bounds = least - decided - left, most - decided + left
         offsets += transported(_doubles(some), _doubles(share), *bounds, least_lead)
     return offsets
 
