@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from separatrix import (
     AutoClustering,
     HardMaximumVolumeClustering,
+    LabelGenerationMarginClustering,
     MaximinSeparationClustering,
+    MaximumMarginClustering,
+    OptimalMarginDistributionClustering,
     RegularizedLeastSquaresClustering,
     SemidefiniteMarginClustering,
 )
@@ -43,6 +46,7 @@ def cloud(n_samples=30, seed=0):
 
 @bounded
 @pytest.mark.filterwarnings("ignore:Fewer clusters were found")  # until the bounds fill them
+@pytest.mark.filterwarnings("ignore:A labelling was still found")  # of a few that mixes lack
 @pytest.mark.parametrize(
     ("n_clusters", "low", "high"),
     [
@@ -154,6 +158,12 @@ def test_bounds_that_the_search_keeps_shift_its_boundaries():
 
 
 KEEPS_THEM_ITSELF = (RegularizedLeastSquaresClustering,)  # so its scores are not the best total
+# Equal samples that have to be separated may be those that `assign` does not take.
+IN_EACH_UPDATE = (
+    LabelGenerationMarginClustering,
+    MaximumMarginClustering,
+    OptimalMarginDistributionClustering,
+)
 
 
 @bounded
@@ -182,7 +192,11 @@ def test_any_bounds_are_kept_and_cost_the_least_score(estimator, data):
     if scores.shape[1] == n_clusters and estimator not in KEEPS_THEM_ITSELF:
         total = scores[np.arange(n_samples), model.labels_].sum()
         assert total == pytest.approx(best_total(scores, low, high), abs=1e-9)
-        np.testing.assert_array_equal(model.assign(X, **bounds), model.labels_)
+        assigned = model.assign(X, **bounds)
+        if estimator in IN_EACH_UPDATE:
+            assert scores[np.arange(n_samples), assigned].sum() == pytest.approx(total, abs=1e-9)
+        else:
+            np.testing.assert_array_equal(assigned, model.labels_)
 
 
 def test_a_consensus_keeps_bounds():
