@@ -83,3 +83,8 @@ def test_bounds_are_counts_or_shares(low, high, least, most):
     found = size_bounds(10, 2, low, high)
     np.testing.assert_array_equal(found[0], least)
     np.testing.assert_array_equal(found[1], most)
+
+
+def test_bounds_that_no_sizes_meet_are_told():
+    with pytest.raises(ValueError, match="no sizes of 5 samples are within"):
+        bounded_labels(np.eye(5)[:, :2], np.array([3, 3]), np.array([5, 5]))

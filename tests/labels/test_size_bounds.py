@@ -19,6 +19,22 @@ def test_bounds_of_all_samples_are_not_loosened(n_clusters):
             np.testing.assert_array_equal(scaled.most, sizes.most)
 
 
+def test_bounds_of_few_samples_can_be_met():
+    """Though no cluster is to be empty: with bounds of six in one cluster, four do not suffice."""
+    sizes = Sizes.in_balance(10, 4, 0.9, [6, 1, 1, 2], None)
+    np.testing.assert_array_equal(sizes.scaled(4).least, [2, 0, 0, 0])
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        k = int(rng.integers(2, 6))
+        n = int(rng.integers(k, 40))
+        counts = rng.multinomial(n, rng.dirichlet(np.ones(k)))
+        sizes = Sizes.in_balance(n, k, 0.9, counts, np.maximum(counts, 1))
+        for part in range(1, n + 1):
+            scaled = sizes.scaled(part)
+            assert (scaled.least <= scaled.most).all()
+            assert scaled.least.sum() <= part <= scaled.most.sum()
+
+
 def test_bounds_of_a_sample_are_in_proportion():
     scaled = Sizes.of(1000, 3, [0.5, 0.3, 0.2], None, None).scaled(100)
     np.testing.assert_array_equal(scaled.least, [50, 30, 20])

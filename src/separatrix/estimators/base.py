@@ -283,7 +283,7 @@ class BaseClustering(
                 # 2) the best clusters found
                 result = self._solve(problem, progress, rng)
             # 3) their numbers: those of known labels, or the largest first
-            order = self._numbers(result.labelling, seen)
+            order = self._numbers(result, seen)
             if not learns:
                 named = result.labels if result.keeps_labels else problem.labels_of(result.model)
                 order = numbers_of_known(to_numpy(named), links, sample_weight)
@@ -293,8 +293,9 @@ class BaseClustering(
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             final = Labelling(labels, self.n_clusters, sample_weight)
             # it may lose a cluster, and a solver may have the samples in another order
-            if not keeps and learns and (final.order != np.arange(self.n_clusters)).any():
-                rule, order = rule.renumbered(final.order), order[final.order]
+            again = self._order_within_sizes(final.order, labels)
+            if not keeps and learns and (again != np.arange(self.n_clusters)).any():
+                rule, order = rule.renumbered(again), order[again]
                 labels = problem.labels_of(rule)
             if earlier is not None and links is None:
                 again = agreeing_order(earlier, to_numpy(labels), self.n_clusters)
@@ -361,11 +362,12 @@ class BaseClustering(
         balance = getattr(self, "balance", any_balance)
         return Sizes.in_balance(n_samples, self.n_clusters, balance, self.min_size, self.max_size)
 
-    def _numbers(self, labelling, links):
-        """Clusters by their number."""
+    def _numbers(self, result, links):
+        """Clusters by their number; bounds of each are asked where there are labels of samples."""
         if links is not None:
-            return links.order(labelling)
-        return self._order_within_sizes(labelling.order, labelling.labels)
+            return links.order(result.labelling)
+        order = result.labelling.order
+        return self._order_within_sizes(order, result.labels) if result.keeps_labels else order
 
     def _order_within_sizes(self, order, labels):
         """The same order of clusters, unless bounds of each that the search kept need another."""

@@ -65,6 +65,8 @@ def bounded_transport(scores, least, most):
     prices = prices_of_growing_parts(scores, least, most, order)
     n_movable, settled = FIRST_MOVABLE, False
     while not settled:
+        if n_movable >= 2 * max(n_samples, FIRST_MOVABLE):
+            raise ValueError(f"no sizes of {n_samples} samples are within {least} and {most}.")
         labels, prices, settled = _transported(scores, least, most, prices, n_movable)
         n_movable *= 2
     return Transport(labels, prices)

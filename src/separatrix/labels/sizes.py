@@ -109,7 +109,10 @@ class Sizes:
         ratio = n_samples / n_all
         least = np.floor(ratio * self.least + 1e-9)
         most = np.ceil(ratio * self.most - 1e-9)
-        return Sizes(ratio * self.targets, np.minimum(np.maximum(least, 1), most), most)
+        filled = np.minimum(np.maximum(least, 1), most)
+        if filled.sum() <= n_samples:  # no cluster is empty where there are enough samples
+            least = filled
+        return Sizes(ratio * self.targets, least, most)
 
     def met_by(self, sizes):
         """Whether sizes are within the bounds."""
@@ -351,7 +354,7 @@ def balanced_threshold(scores, sample_weight=None, *, loss, balance):
     return Cut(float(t[best]), float(losses[best]), within)
 
 
-def bounded_threshold(scores, sample_weight=None, *, loss, least, most):
+def bounded_threshold(scores, sample_weight=None, *, loss, least, most, of_weights=False):
     """Threshold of least loss among those that give two clusters so many samples.
 
     As `balanced_threshold`, but with bounds of counted samples, among them those without weight.
@@ -367,21 +370,28 @@ def bounded_threshold(scores, sample_weight=None, *, loss, least, most):
         The loss.
     least, most : ndarray of shape (2,)
         Bounds of the numbers of samples below and above it, that some sizes meet.
+    of_weights : bool, default=False
+        Whether the bounds are of summed weights.
 
     Returns
     -------
     cut : Cut
     """
-    xp, _ = namespace_of(scores)
+    xp, device = namespace_of(scores)
     ordered = OrderedScores.of(scores, sample_weight, with_absent=True)
-    f, n_samples = ordered.f, scores.shape[0]
+    f, counted, n_samples = ordered.f, ordered.weight, scores.shape[0]
+    if not of_weights:
+        counted = xp.arange(1, n_samples + 1, dtype=counted.dtype, device=device)
+    total = float(counted[-1])
+    slack = ROUNDING * total
+    fewest, largest = max(least[0], total - most[1]), min(most[0], total - least[1])
     # so many lie below the first cut and the last
-    low = int(max(least[0], n_samples - most[1], 1))
-    high = int(min(most[0], n_samples - least[1], n_samples - 1))
+    low = max(int(xp.count_nonzero(counted < fewest - slack)) + 1, 1)
+    high = min(int(xp.count_nonzero(counted <= largest + slack)), n_samples - 1)
     k = _cuts(f, float(xp.finfo(scores.dtype).eps), low - 1, high)
     if k.shape[0] == 0:
-        between = min(max(low, high), n_samples - 1)
-        return Cut(0.5 * (float(f[between - 1]) + float(f[between])), np.nan, within=False)
+        between = max(min(max(low, high), n_samples - 1), 1)
+        return Cut(0.5 * (float(f[between - 1]) + float(f[between])), np.inf, within=False)
     t = 0.5 * (xp.take(f, k - 1) + xp.take(f, k))
     losses = _losses_of_cuts(ordered, k, t, loss)
     best = int(xp.argmin(losses))
