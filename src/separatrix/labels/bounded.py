@@ -205,7 +205,7 @@ def _moved(
             ways[hub, c] = 0.0 if kept[c] > least[c] else np.inf
         first[:] = np.inf
         first[source] = 0.0
-        distance, before = shortest_ways(ways, first)
+        distance, before = shortest_ways(ways, first, tie)
         target = -1
         for node in range(hub + 1):
             if excess[node] < 0 and (target < 0 or distance[node] < distance[target]):
