@@ -212,12 +212,33 @@ def test_a_consensus_keeps_bounds():
         AutoClustering(3, min_size=11).fit(X)
 
 
-def test_bounds_do_not_go_with_links_that_they_might_break():
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LabelGenerationMarginClustering,
+        MaximinSeparationClustering,
+        MaximumMarginClustering,
+        OptimalMarginDistributionClustering,
+    ],
+)
+def test_bounds_do_not_go_with_links_that_they_might_break(estimator):
     X, y = groups()
     with pytest.raises(
         ValueError, match="min_size=9 and max_size=None cannot be combined with links"
     ):
-        MaximinSeparationClustering(3, min_size=9).fit(X, known_labels=y)
+        estimator(3, min_size=9).fit(X, known_labels=y)
+
+
+@pytest.mark.parametrize("estimator", IN_EACH_UPDATE)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_bounds_of_each_cluster_are_those_of_its_number(estimator, warm_start):
+    """Whatever the numbers of an earlier fit, and though the largest cluster is not the first."""
+    X = groups((6, 16, 8))[0]
+    model = estimator(3, warm_start=warm_start, random_state=0).set_params(balance=0.8)
+    model.fit(X).set_params(max_size=[8, 9, 18]).fit(X)
+    assert (sizes_of(model) <= [8, 9, 18]).all()
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert len(np.unique(np.column_stack([model.labels_, groups((6, 16, 8))[1]]), axis=0)) == 3
 
 
 # --- balance ------------------------------------------------------------------------------------
