@@ -77,11 +77,14 @@ def renumbered(labels, order):
     return xp.take(like(np.argsort(order).astype(np.int32), labels), xp.astype(labels, xp.int32))
 
 
-def aligned(labels, shares):
-    """Labels with the clusters numbered so that they agree best with shares of each cluster."""
+def aligned(labels, shares, costs=0.0):
+    """Labels with the clusters numbered so that they agree best with shares of each cluster.
+
+    `costs` of shape (n_clusters, n_clusters) are those of a cluster's numbers, in samples.
+    """
     n_clusters = shares.shape[1]
     together = np.array([shares[labels == cluster].sum(axis=0) for cluster in range(n_clusters)])
-    return linear_sum_assignment(-together)[1][labels]
+    return linear_sum_assignment(costs - together)[1][labels]
 
 
 def numbered(labels):

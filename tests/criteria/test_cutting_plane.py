@@ -22,6 +22,7 @@ from separatrix.criteria.cutting_plane import (
     minimize_over_planes,
 )
 from support import fit_quietly, groups
+from transport_support import best_total
 
 CLUSTERS = [2, 4]
 
@@ -239,6 +240,68 @@ def test_no_restart_beats_the_exhaustive_minimum(n_clusters, n, record_property)
     record_property("share_of_starts_at_the_optimum", float(np.mean(shares)))
     print(f"optimum reached in {reached} of {n_cases} cases, by {np.mean(shares):.0%} of starts")
     assert reached > n_cases / 2
+
+
+def losses_of(model, X):
+    """Loss of each sample with each label, straight from the definition."""
+    scores = scores_of(model, X)
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores, scores]) / 2
+    rivals = [np.delete(scores, c, axis=1).max(axis=1) for c in range(scores.shape[1])]
+    return np.maximum(1 - (scores - np.column_stack(rivals)), 0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_clusters", CLUSTERS)
+def test_labels_within_bounds_have_the_least_loss(n_clusters, weighted):
+    """By an integer program; the objective is theirs, and no update raises it."""
+    for seed in range(3):
+        X = groups(seed, n=40, n_groups=n_clusters, spread=2.0)
+        rng = np.random.default_rng(seed)
+        weight = rng.integers(1, 4, size=40).astype(float) if weighted else None
+        sizes = rng.multinomial(40, rng.dirichlet(np.full(n_clusters, 3.0)))
+        low, high = np.maximum(sizes - 1, 0), sizes + 2
+        model = CuttingPlaneMarginClustering(n_clusters, min_size=low, max_size=high, tol=0)
+        model, _ = fit_quietly(model, X, sample_weight=weight)
+        losses = losses_of(model, X) * (1 if weight is None else weight[:, None])
+        loss = losses[np.arange(40), model.labels_].sum()
+        assert loss == pytest.approx(-best_total(-losses, low, high), rel=1e-9)
+        expected = 0.5 * np.sum(model.coef_**2) + model.C_ * loss
+        assert model.objective_ == pytest.approx(expected, rel=1e-9)
+        assert (np.diff(model.history_) <= 1e-12).all()
+
+
+@pytest.mark.parametrize(("n_clusters", "sizes"), [(2, [5, 3]), (3, [2, 2, 2]), (3, [3, 2, 1])])
+def test_bounds_reach_the_exhaustive_minimum_from_many_starts(n_clusters, sizes):
+    n, reached = sum(sizes), 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2)) + 1.5 * rng.integers(0, n_clusters, size=n)[:, None]
+        reference = Reference(X, n_clusters, 3.0, 0.1)
+        least = min(
+            reference.objective(labels)
+            for labels in all_labellings(n, n_clusters)
+            if sorted(np.bincount(labels, minlength=n_clusters)) == sorted(sizes)
+        )
+        params = {"C": 3.0 / n, "violation_tol": 1e-7, "tol": 0, "random_state": seed}
+        params |= {"init": "random", "n_init": 20, "min_size": sizes, "max_size": sizes}
+        model, _ = fit_quietly(CuttingPlaneMarginClustering(n_clusters, **params), X)
+        np.testing.assert_array_equal(np.bincount(model.labels_), sizes)
+        own = reference.objective(model.labels_)
+        assert model.objective_ == pytest.approx(own, rel=1e-5)
+        assert own >= least * (1 - 1e-6)
+        reached += own <= least * (1 + 1e-5)
+    assert reached >= 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_hold_where_a_start_is_from_a_sample(weighted, monkeypatch):
+    monkeypatch.setattr(separatrix.data.rows, "SAMPLE_SIZE", 50)
+    X = groups(0, n=200, n_groups=3)
+    weight = np.arange(200) % 3 if weighted else None
+    model = CuttingPlaneMarginClustering(3, max_size=[120, 60, 40], random_state=0)
+    model, _ = fit_quietly(model, X, sample_weight=weight)
+    assert (np.bincount(model.labels_, minlength=3) <= [120, 60, 40]).all()
 
 
 @pytest.mark.parametrize("n_clusters", [2, 10])

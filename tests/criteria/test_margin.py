@@ -236,6 +236,96 @@ def test_the_objective_is_that_of_the_paper_s_machine_of_the_labels(loss, kernel
         assert model.objective_ == pytest.approx(expected, rel=1e-3)
 
 
+# Bounds on sizes
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_objective_is_that_of_labels_within_bounds(loss, kernel):
+    """By another solver, where bounds part equal samples and where they shift the boundary."""
+    X = np.round(groups(2, spread=2.0))
+    K = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.3)
+    params = {"kernel": kernel, "gamma": 0.3, "loss": loss, "C": 2.0, "epsilon": 0.1}
+    for bounds in ({"max_size": [45, 20]}, {"min_size": 29}, {"max_size": 30}):
+        model = fit_quietly(MaximumMarginClustering(**params, **bounds), X)[0]
+        y = 2.0 * model.labels_ - 1
+        alpha, f = machine_of(K, y, loss, 2.0, 0.1)
+        losses = {
+            "hinge": np.maximum(0, 1 - y * f),
+            "laplacian": np.maximum(0, np.abs(f - y) - 0.1),
+            "square": (f - y) ** 2 / 2,
+        }[loss]
+        expected = 0.5 * alpha @ K @ alpha + 2.0 * losses.sum()
+        assert model.objective_ == pytest.approx(expected, rel=1e-3)
+
+
+def test_bounds_in_each_update_reach_the_exhaustive_minimum():
+    """In most cases, where bounds that are only kept at the end do not."""
+    reached = reached_at_the_end = 0
+    bounds = {"min_size": [8, 2], "max_size": [10, 4]}
+    for seed in range(6):
+        X = groups(seed, n=12, d=2)
+        K = X @ X.T
+        objectives = {}
+        for chosen in itertools.chain(*(itertools.combinations(range(12), m) for m in (2, 3, 4))):
+            y = np.full(12, -1.0)
+            y[list(chosen)] = 1.0
+            alpha, f = machine_of(K, y, "square", 1.0, 0.0)
+            objectives[chosen] = 0.5 * alpha @ K @ alpha + 0.5 * np.sum((f - y) ** 2)
+        params = {"loss": "square", "kernel": "linear", "C": 1.0, "C_path": 1, "balance": 0.9}
+        params |= {"init": "random", "n_init": 30, "tol": 0}
+        model, free = (
+            fit_quietly(MaximumMarginClustering(**params, **one), X)[0] for one in (bounds, {})
+        )
+        own, assigned = (
+            objectives[tuple(np.flatnonzero(labels))]
+            for labels in (model.labels_, free.assign(X, **bounds))
+        )
+        assert model.objective_ == pytest.approx(own, rel=1e-6)
+        best = min(objectives.values())
+        reached += own <= best * (1 + 1e-6)
+        reached_at_the_end += assigned <= best * (1 + 1e-6)
+    assert reached >= 4 > reached_at_the_end
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_boundaries_within_bounds_predict_the_labels(n_clusters):
+    """Where no samples are equal, boundaries move to where the sizes are as asked."""
+    X = groups(3, n_groups=n_clusters)
+    bounds = {2: {"max_size": [45, 20]}, 3: {"min_size": [30, 5, 5], "max_size": 32}}[n_clusters]
+    model = fit_quietly(MaximumMarginClustering(n_clusters, **bounds, random_state=0), X)[0]
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_balance_holds_within_bounds_as_far_as_they_allow():
+    X = groups(0)
+    sizes = {
+        (0.1, 20, 40): (27, 33),  # both hold
+        (0.5, 20, 40): (20, 40),  # the bounds are narrower
+        (0.1, None, (40, 24)): (24, 36),  # the balance has to give way
+    }
+    for (balance, low, high), (least, most) in sizes.items():
+        model = MaximumMarginClustering(balance=balance, min_size=low, max_size=high)
+        counts = np.bincount(fit_quietly(model, X)[0].labels_)
+        assert least <= counts.min() <= counts.max() <= most
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_extended_labels_keep_bounds(n_clusters, weighted, few_samples):
+    X = groups(0, n=400, n_groups=n_clusters)
+    weight = np.arange(400) % 3 if weighted else None
+    high = [250, 120, 60][:n_clusters] if n_clusters == 3 else [250, 160]
+    model = MaximumMarginClustering(n_clusters, max_size=high, random_state=0)
+    model = fit_quietly(model, X, sample_weight=weight)[0]
+    assert (np.bincount(model.labels_) <= high).all()
+
+
+def test_bisection_keeps_no_bounds():
+    with pytest.raises(ValueError, match="min_size=5 and max_size=None need multiway='one-vs-r"):
+        MaximumMarginClustering(3, multiway="bisection", min_size=5).fit(groups())
+
+
 # Contract
 
 

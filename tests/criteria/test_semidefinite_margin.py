@@ -170,6 +170,26 @@ def test_balance_is_kept(balance):
     assert sizes[0] - sizes[1] <= max(balance * 61, 1)
 
 
+@pytest.mark.parametrize(("low", "high"), [([6, 3], [7, 4]), (5, 5)])
+def test_labels_within_bounds_are_mostly_those_of_the_best_machine(low, high):
+    """Of all labels within the bounds, whose machines the objective bounds from below."""
+    reached, n = 0, 10
+    for seed in range(3):
+        K = np.cov(np.random.default_rng(seed).normal(size=(n, 3)) * [3.0, 1.0, 1.0])
+        options = {"kernel": "precomputed", "balance": 0.9, "min_size": low, "max_size": high}
+        model = SemidefiniteMarginClustering(C=1.0, n_roundings=30, **options).fit(K)
+        least, most = np.broadcast_to(low, 2), np.broadcast_to(high, 2)
+        values = {}
+        for labels in product((0, 1), repeat=n):
+            sizes = np.bincount(labels, minlength=2)
+            if (least <= sizes).all() and (sizes <= most).all():
+                values[labels] = machine_of(2.0 * np.array(labels) - 1, K, 1.0, tol=1e-6)
+        own = values[tuple(model.labels_.tolist())]
+        assert model.objective_ * (1 - model.gap_) <= min(values.values()) * (1 + 1e-6)
+        reached += own <= min(values.values()) * (1 + 1e-4)
+    assert reached >= 2
+
+
 @pytest.mark.parametrize("C", [1e-3, 0.01, 1.0])
 def test_a_small_C_does_not_move_the_boundary(C):
     """All values of the machine are then far below one, and the loss tells nothing of the cut."""

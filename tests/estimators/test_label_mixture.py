@@ -1,5 +1,6 @@
 """What the criteria that mix labellings promise, on all kinds of data."""
 
+import itertools
 import pickle
 import re
 import warnings
@@ -20,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from separatrix import LabelGenerationMarginClustering, OptimalMarginDistributionClustering
 from separatrix.estimators.sampled_search import search_order
 from separatrix.labels.links import Links
+from separatrix.labels.sizes import size_bounds
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.label_mixtures import Band, signs_of
 from separatrix.solvers.margin_distribution import KernelSpace
@@ -100,6 +102,55 @@ def test_labels_sizes_bounds_and_predictions(criterion, n_clusters):
         objective, *others = objectives_of(model, X, [model.labels_, *model.labellings_])
         assert model.objective_ == pytest.approx(objective, rel=1e-6)
         assert model.lower_bound_ <= min(others) * (1 + 1e-9)
+
+
+@BOTH
+@pytest.mark.parametrize("readout", ["consensus", "vote", "best"])
+@pytest.mark.parametrize("bounds", [{"max_size": [20, 12, 9]}, {"min_size": 11, "max_size": 13}])
+def test_all_labellings_are_within_bounds_on_sizes(criterion, readout, bounds):
+    """By their numbers; where samples are equal, they are separated, and the objective knows."""
+    n_clusters = 3
+    for X in (cloud(n_clusters, 36), np.round(cloud(n_clusters, 36))):
+        model = criterion(n_clusters, gamma=0.4, max_rounds=4, readout=readout, **bounds).fit(X)
+        least, most = size_bounds(36, n_clusters, *map(bounds.get, ("min_size", "max_size")))
+        for labels in [model.labels_, *model.labellings_]:
+            sizes = np.bincount(labels, minlength=n_clusters)
+            assert ((least <= sizes) & (sizes <= most)).all()
+        objective, *others = objectives_of(model, X, [model.labels_, *model.labellings_])
+        assert model.objective_ == pytest.approx(objective, rel=1e-6)
+        assert model.lower_bound_ <= min(others) * (1 + 1e-9)
+
+
+@BOTH
+def test_bounds_in_each_labelling_reach_the_exhaustive_minimum(criterion):
+    """Of all labels of eight to ten samples in the first cluster and two to four in the second."""
+    chosen = [c for m in (2, 3, 4) for c in itertools.combinations(range(12), m)]
+    every = np.zeros((len(chosen), 12), dtype=int)
+    for labels, second in zip(every, chosen, strict=True):
+        labels[list(second)] = 1
+    reached = 0
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(12, 2))
+        sizes = {"min_size": [8, 2], "max_size": [10, 4], "balance": 0.9}
+        model = criterion(gamma=0.4, readout="best", **sizes).fit(X)
+        best = objectives_of(model, X, every).min()
+        assert model.objective_ >= best * (1 - 1e-6)
+        assert model.lower_bound_ <= best * (1 + 1e-6)
+        reached += model.objective_ <= best * (1 + 1e-6)
+    assert reached >= 4
+
+
+@BOTH
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_samples_that_are_not_searched_keep_bounds(criterion, n_clusters, weighted):
+    X = cloud(n_clusters, 90)
+    weight = np.arange(90) % 3 if weighted else None
+    most = [60, 32, 20] if n_clusters == 3 else [60, 35]
+    model = criterion(n_clusters, max_size=most, max_samples=40, max_rounds=2)
+    model.fit(X, sample_weight=weight)
+    assert (np.bincount(model.labels_, minlength=n_clusters) <= most).all()
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 @BOTH

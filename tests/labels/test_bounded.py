@@ -83,3 +83,24 @@ def test_bounds_are_counts_or_shares(low, high, least, most):
     found = size_bounds(10, 2, low, high)
     np.testing.assert_array_equal(found[0], least)
     np.testing.assert_array_equal(found[1], most)
+
+
+def test_bounds_that_no_sizes_meet_are_told():
+    with pytest.raises(ValueError, match="no sizes of 5 samples are within"):
+        bounded_labels(np.eye(5)[:, :2], np.array([3, 3]), np.array([5, 5]))
+
+
+def test_scores_that_are_nearly_tied_do_not_move_samples_round_and_round():
+    """Two columns agree up to rounding, so that samples of one cluster cost nothing in another."""
+    scores = np.array(
+        [
+            [-7.36620869699607e-05, -7.334940905588281e-05, -7.334940905588108e-05],
+            [0.0002675535559071967, 0.0002676045692433214, 0.0002676045692433215],
+            [0.00021370714977565547, 0.0002138858434823808, 0.0002138858434823814],
+            [-1.68283580457521e-05, -1.6374731299889666e-05, -1.6374731299889083e-05],
+            [0.00042047013940252527, 0.0004202280225089037, 0.0004202280225089033],
+            [-0.9999998501199463, -0.99999985020038, -0.9999998502003798],
+        ]
+    )
+    bounds = np.array([0, 5, 0]), np.array([1, 5, 1])
+    assert total_within(scores, *bounds) == pytest.approx(best_total(scores, *bounds), abs=1e-9)

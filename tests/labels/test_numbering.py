@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from separatrix import align_labels
+from separatrix.labels.numbering import order_within
 
 
 def drawn(seed, n_reference, n_clusters, n_samples=14):
@@ -91,3 +92,25 @@ def test_the_reference_agrees_with_itself_whatever_its_numbers():
 def test_what_cannot_be_aligned_is_refused(reference, labels, told):
     with pytest.raises(ValueError, match=told):
         align_labels(reference, labels)
+
+
+def test_clusters_take_numbers_whose_bounds_their_sizes_are_within():
+    """If any numbering has them within, one is found; the one given if it does."""
+    rng = np.random.default_rng(0)
+    n_changed = 0
+    for _ in range(200):
+        k = int(rng.integers(1, 5))
+        sizes = rng.integers(0, 12, k)
+        least, most = np.sort(rng.integers(0, 12, (2, k)), axis=0)
+        order = np.argsort(-sizes, kind="stable")
+
+        def out(numbers, sizes=sizes, least=least, most=most):
+            return np.maximum(np.maximum(least - sizes[numbers], sizes[numbers] - most), 0).sum()
+
+        found = order_within(order, sizes, least, most)
+        assert sorted(found) == list(range(k))
+        assert out(found) == min(out(np.array(other)) for other in permutations(range(k)))
+        if out(order) == 0:
+            np.testing.assert_array_equal(found, order)
+        n_changed += (found != order).any()
+    assert n_changed > 20

@@ -12,6 +12,7 @@ from separatrix.labels.sizes import (
     Sizes,
     balanced_offsets,
     balanced_threshold,
+    bounded_threshold,
     check_halves,
     rounded,
     size_bounds,
@@ -111,6 +112,38 @@ def test_threshold_of_other_arrays_equals_brute_force(loss, library):
             given = None if weight is None else xp.asarray(weight)
             cut = balanced_threshold(xp.asarray(scores), given, loss=loss, balance=balance)
             check_against_brute_force(cut, scores, weight, loss, balance, 1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_threshold_of_counted_samples_equals_brute_force(loss):
+    """Counts of samples without weight among them; where ties leave no cut, it is at the tie."""
+    n_cut = 0
+    for seed in range(120):
+        scores, weight, _ = random_case(seed)
+        n = len(scores)
+        rng = np.random.default_rng(seed)
+        least = np.array([int(rng.integers(0, n // 2 + 1)), int(rng.integers(0, n - n // 2))])
+        most = np.maximum(least, n - least[::-1] - rng.integers(0, 3))
+        if least.sum() > n or most.sum() < n:
+            continue
+        cut = bounded_threshold(scores, weight, loss=loss, least=least, most=most)
+        values = np.unique(scores)
+        weights = np.ones(n) if weight is None else weight
+        losses = {}
+        for low, high in itertools.pairwise(values):
+            t = (low + high) / 2
+            sizes = np.array([np.sum(scores <= t), np.sum(scores > t)])
+            if (least <= sizes).all() and (sizes <= most).all():
+                losses[t] = loss_at(scores, weights, t, loss)
+        assert cut.within == bool(losses)
+        if losses:
+            n_cut += 1
+            assert cut.loss == pytest.approx(min(losses.values()), abs=1e-9 * weights.sum())
+            assert loss_at(scores, weights, cut.threshold, loss) == pytest.approx(cut.loss)
+        else:  # labels of the samples there decide the sizes
+            below, above = np.sum(scores < cut.threshold), np.sum(scores > cut.threshold)
+            assert (np.array([below, above]) <= most).all()
+    assert n_cut > 60
 
 
 @pytest.mark.parametrize("loss", LOSSES)

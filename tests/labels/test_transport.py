@@ -171,7 +171,7 @@ def test_shortest_ways_are_those_of_floyd_and_warshall():
         np.fill_diagonal(cost, np.inf)
         every = floyd_warshall(np.where(np.isinf(cost), 0, cost))
         first = np.where(np.arange(k) == 0, 0.0, np.inf)
-        distance, before = transport.shortest_ways(cost, first)
+        distance, before = transport.shortest_ways(cost, first, 0.0)
         np.testing.assert_allclose(distance, every[0], atol=1e-12)
         assert before[0] == -1
         for node in np.flatnonzero(np.isfinite(distance))[1:]:

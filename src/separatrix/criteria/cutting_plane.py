@@ -19,8 +19,10 @@ from separatrix.estimators.parameters import (
     OUTLIERS,
     RESTARTS,
     SCALED_C,
+    SIZE_BOUNDS,
     WARM_START,
 )
+from separatrix.labels.numbering import order_within
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
 from separatrix.models.starts import (
     SampledProblem,
@@ -28,7 +30,7 @@ from separatrix.models.starts import (
     labels_of_start,
     solve_from_start,
 )
-from separatrix.result import Labelling, SolverResult, Status
+from separatrix.result import Labelling, SolverResult, Status, renumbered
 from separatrix.similarity.kernels import Kernel, constant_to_kernel
 
 __all__ = [
@@ -47,6 +49,8 @@ LARGEST = 1e10
 # After this many planes in a row that do not raise the lower bound, the rest is rounding.
 PATIENCE = 20
 TINY = 1e-300
+# Weight of samples without any in a transport, in units of the least.
+ABSENT = 1e-6
 # Most steps of the interior-point method, which takes about fifteen.
 MAX_STEPS = 60
 
@@ -102,6 +106,13 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     tol : float, default=1e-4
         Stop when an update changes the clusters of at most this share of the samples; zero asks
         for an exact fixed point.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` keep the bounds
+        exactly; `predict` need not. Each update takes the labels of least loss within the bounds,
+        so that the machine is that of such clusters. `score_balance` still holds for the machine.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
         Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
         give them -1. They are the samples farthest from those of clusters, relative to the usual
@@ -120,7 +131,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     ----------
     labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
-        data.
+        data, except where bounds on sizes bind.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster, of which the largest score wins.
@@ -155,7 +166,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
 
     See Also
     --------
-    MaximumMarginClustering : Bounds the sizes of clusters, and its labels move more easily.
+    MaximumMarginClustering : Clusters of similar size, with labels that move more easily.
 
     Notes
     -----
@@ -194,6 +205,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     C_: float
     gamma_: float
 
+    _keeps_sizes = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **KERNEL,
@@ -203,6 +215,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         **SCALED_C,
         "score_balance": [Interval(Real, 0, 1, closed="left")],
         "violation_tol": [Interval(Real, 0, 1, closed="neither")],
+        **SIZE_BOUNDS,
         **OUTLIERS,
         **WARM_START,
     }
@@ -223,6 +236,8 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         n_init=1,
         max_iter=100,
         tol=1e-4,
+        min_size=None,
+        max_size=None,
         outliers=None,
         warm_start=False,
         random_state=None,
@@ -240,6 +255,8 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.min_size = min_size
+        self.max_size = max_size
         self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
@@ -270,6 +287,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     def _solve(self, problem, progress, rng):
         # a sample of the data bears the same weight as all
         strength = self._resolved_C(problem) * problem.weight
+        sizes = self._sizes_in_bounds(problem.X.shape[0])
 
         def solve(part, start, progress):
             return solve_cutting_plane(
@@ -282,6 +300,7 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
+                sizes=sizes,
             )
 
         return best_of_starts(
@@ -357,6 +376,7 @@ def solve_cutting_plane(
     max_iter,
     tol,
     progress,
+    sizes=None,
 ):
     r"""Alternate between the machine of a labelling and the labels that the machine gives.
 
@@ -375,7 +395,10 @@ def solve_cutting_plane(
     where the origin lies. Scores are taken about the mean of the samples, so that the balance is a
     box of the biases: :math:`|b| \le l/n` for two clusters, and for more
     :math:`|b_p| \le l/2n`, since only differences of the scores count; l is `score_balance`
-    times n.
+    times n. With `sizes` the labels of a machine are those of least loss among the labels whose
+    clusters have counts within these. For given scores that is a transport problem, and its
+    optimum a largest sum of convex functions of the scores, so the updates lower the objective
+    as before.
 
     Parameters are those of the estimator, with starting `labels` and, for C, the weight of the
     mean loss, `strength`: C times n, the papers' C. The result has the machine as its details.
@@ -384,16 +407,28 @@ def solve_cutting_plane(
     code = one_vs_rest_code(n_clusters)
     bound = score_balance if n_clusters == 2 else score_balance / 2
     coef, biases = np.zeros((len(code), problem.X.shape[1])), np.zeros(len(code))
+    if sizes is not None:
+        sizes = sizes.scaled(problem.X.shape[0])
+        labelling = Labelling(labels, n_clusters)
+        order = order_within(labelling.order, labelling.weights, *sizes.bounds)
+        labels = renumbered(labels, order)
     machine = machine_at(problem, coef, biases, strength, labels)
     weights = to_numpy(problem.sample_weight)
+
+    def labelled(fitted):
+        """A machine with its labels, and its loss for them."""
+        own = None if sizes is None else labels_within(problem, fitted.coef, fitted.biases, sizes)
+        return machine_at(problem, fitted.coef, fitted.biases, strength, own)
+
+    limits = {"strength": strength, "bound": bound, "violation_tol": violation_tol}
+    if sizes is not None:  # the start may be out of bounds, and so have less loss
+        machine = labelled(cutting_planes(problem, machine, **limits))
     iterations = progress.iterations(max_iter)
     for _ in iterations:
         # 1) the machine of the labels
-        fitted = cutting_planes(
-            problem, machine, strength=strength, bound=bound, violation_tol=violation_tol
-        )
+        fitted = cutting_planes(problem, machine, **limits)
         # 2) the labels of the machine, and its loss for them
-        before, machine = machine, machine_at(problem, fitted.coef, fitted.biases, strength)
+        before, machine = machine, labelled(fitted)
         boundaries = Boundaries(machine.coef, machine.biases - machine.coef @ problem.mean, code)
         iterations.record(machine.objective, boundaries)
         # 3) stop at a fixed point, or when nothing is gained
@@ -411,7 +446,43 @@ def solve_cutting_plane(
         history=iterations.history,
         status=Status.DEGENERATE if labelling.empty.any() else iterations.status,
         details=fitted,
+        keeps_labels=sizes is not None,
     )
+
+
+def labels_within(problem, coef, biases, sizes):
+    """Labels of least loss whose clusters have counts within bounds, by an exact transport.
+
+    Samples without weight count, too; they have next to none, so that they follow the others.
+    """
+    from separatrix.labels.bounded import bounded_labels  # which loads numba
+
+    parts = map_chunks(
+        _scores_chunk,
+        problem.X,
+        coef=coef,
+        intercept=biases - coef @ problem.mean,
+        width=len(coef),
+    )
+    scores = join_rows(list(parts))
+    losses = losses_of_labels(to_numpy(scores).astype(np.float64, copy=False))
+    if problem.sample_weight is not None:
+        weight = to_numpy(problem.sample_weight)
+        weight = np.maximum(weight, ABSENT * weight[weight > 0].min())
+        losses = weight[:, None] * losses
+    labels = bounded_labels(-losses, *sizes.bounds)
+    return like(labels.astype(np.int8 if len(sizes.least) < 128 else np.int32), scores)
+
+
+def losses_of_labels(scores):
+    """Loss of each sample, a row, with each label: of how far the score leads all others."""
+    if scores.shape[1] == 1:
+        return np.maximum(1 - np.hstack([-scores, scores]), 0.0)
+    samples, own = np.arange(len(scores)), scores.argmax(axis=1)
+    second, best = np.partition(scores, -2, axis=1)[:, -2:].T
+    leads = scores - best[:, None]
+    leads[samples, own] = best - second
+    return np.maximum(1 - leads, 0.0)
 
 
 # --- the machine of a labelling -----------------------------------------------------------------
@@ -487,9 +558,14 @@ def machine_at(problem, coef, biases, strength, labels=None):
     return Machine(coef, biases, labels, objective, slopes, counts, offset)
 
 
+def _scores_chunk(X, *, coef, intercept):
+    """Scores of one chunk."""
+    return X @ like(coef.T, X) + like(intercept, X)
+
+
 def _plane_chunk(X, labels, weight, *, coef, intercept):
     """Labels of one chunk, and slopes, counts, offset and loss summed over its rows."""
-    scores = X @ like(coef.T, X) + like(intercept, X)
+    scores = _scores_chunk(X, coef=coef, intercept=intercept)
     parts = map_chunks(_violations, scores, labels, weight, rereads=True)
     labels, pulls, offsets, losses = zip(*parts, strict=True)
     pulls = join_rows(pulls)

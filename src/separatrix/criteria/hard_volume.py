@@ -21,10 +21,12 @@ from separatrix.estimators.parameters import (
     OUTLIERS,
     POSITIVE,
     ROUNDINGS,
+    SIZE_BOUNDS,
     WARM_START,
 )
 from separatrix.labels.links import Links, linked_signs
 from separatrix.labels.sizes import balanced_threshold
+from separatrix.labels.splits import bounds_of_splits
 from separatrix.models.graph_responses import GraphProblem, HardSides, signs_of
 from separatrix.result import Labelling, Progress, SolverResult, Status
 from separatrix.similarity.graphs import ordered_graph
@@ -107,6 +109,15 @@ class HardMaximumVolumeClustering(GraphClustering):
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
     n_jobs : int or None, default=None
         Number of jobs that run at the same time, as in joblib. They search for neighbours.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not. With two clusters so do all roundings; with
+        more, neither half of a split is smaller than the smallest cluster may be, and the bounds
+        are kept at the end. Clusters are in `balance` as well, or as near to it as the bounds
+        allow.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
         Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
         give them -1. They are the samples farthest from those of clusters, relative to the usual
@@ -124,7 +135,8 @@ class HardMaximumVolumeClustering(GraphClustering):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster first.
+        Cluster of each sample, the largest cluster first. The same as `predict` of the training
+        data, except where links or bounds on sizes bind.
     response_ : ndarray of shape (n_samples,) or (n_samples, n_clusters)
         Scores, `decision_function` of the training data: for two clusters positive in cluster 1,
         otherwise largest in the sample's own cluster, and minus infinity for a cluster that was
@@ -215,6 +227,7 @@ class HardMaximumVolumeClustering(GraphClustering):
     gap_: float
     alpha_length_: float
 
+    _keeps_sizes = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         **GRAPH,
@@ -225,6 +238,7 @@ class HardMaximumVolumeClustering(GraphClustering):
         "triangles": ["boolean"],
         "multiway": [StrOptions({"auto", "bisection"})],
         **ROUNDINGS,
+        **SIZE_BOUNDS,
         **OUTLIERS,
         **WARM_START,
     }
@@ -247,6 +261,8 @@ class HardMaximumVolumeClustering(GraphClustering):
         max_steps=100,
         gap_tol=1e-6,
         n_jobs=None,
+        min_size=None,
+        max_size=None,
         outliers=None,
         warm_start=False,
         random_state=None,
@@ -266,6 +282,8 @@ class HardMaximumVolumeClustering(GraphClustering):
         self.max_steps = max_steps
         self.gap_tol = gap_tol
         self.n_jobs = n_jobs
+        self.min_size = min_size
+        self.max_size = max_size
         self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
@@ -294,10 +312,13 @@ class HardMaximumVolumeClustering(GraphClustering):
         return None if self.n_clusters > 2 or self.triangles else self.max_steps
 
     def _solve(self, problem, progress, rng):
+        n_samples = problem.form.n_samples
+        bounds = bounds_of_splits(self, n_samples, n_samples)
+
         def split(part, task):
             small = part.form.n_samples <= ONE_THREAD_ROWS
             run = one_blas_thread(self._solve_two) if small else self._solve_two
-            return run(part, task, rng)
+            return run(part, task, rng, bounds(part.form.n_samples))
 
         if self.n_clusters == 2:
             return split(problem, progress)
@@ -305,18 +326,21 @@ class HardMaximumVolumeClustering(GraphClustering):
             problem, split, self.n_clusters, progress=progress, rng=rng, cost=normalized_cut
         )
 
-    def _solve_two(self, problem, progress, rng):
+    def _solve_two(self, problem, progress, rng, bounds):
         """Two clusters of the samples of a problem; the details are gap and length of alpha."""
         # 1) relaxed labels, of each of several equal samples
         form = problem.form
         Q = form.expanded(form.place).Q
         Q = Q.toarray() if sp.issparse(Q) else Q
         values, links = eigvalsh(Q), getattr(problem, "links", None)
-        bound = label_bound(self.balance, len(Q))
+        balance = self.balance if bounds is None else bounds.balance
+        bound = label_bound(balance, len(Q))
 
         def signs_of_samples(scores):
             if links is not None:
                 return linked_sides(scores, links, bound)
+            if bounds is not None:
+                return bounds.signs(_of_nodes(form, scores), form.counts)[form.place]
             return self._signs(_of_nodes(form, scores), form.counts)[form.place]
 
         reg = self.reg if self.reg != "auto" else RHO * len(Q) ** 0.5 / values[-1]
@@ -324,7 +348,7 @@ class HardMaximumVolumeClustering(GraphClustering):
             Q,
             reg=reg,
             max_response=self.max_response,
-            balance=self.balance,
+            balance=balance,
             triangles=self.triangles,
             tol=self.gap_tol,
             max_steps=self.max_steps,
@@ -343,12 +367,14 @@ class HardMaximumVolumeClustering(GraphClustering):
         )
         if links is not None and known_lean(G @ responses, links) < 0:
             responses = -responses
+        if bounds is not None and bounds.met_by(-(G @ responses)):
+            responses = -responses
         weights = form.roots * _of_nodes(form, responses)
         rule = HardSides(form, _of_nodes(form, G @ responses), float(reg), weights)
         status, signs = status_of(relaxation, self.gap_tol), signs_of(rule.h)[form.place]
         if links is not None:
             signs = linked_sides(rule.h[form.place], links, bound)
-        if abs(signs.sum()) > bound:
+        if bounds is None and abs(signs.sum()) > bound:
             status = Status.UNBALANCED
         result = SolverResult.of_responses(
             rule,

@@ -25,6 +25,14 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         Largest difference in size of two clusters as a share of all samples: each of k clusters
         holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
         splits in two, this holds for each split.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not. So does each labelling that the search
+        generates. Clusters are in `balance` as well, or as near to it as the bounds allow. Both
+        count samples, whatever their weights.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Largest number of samples in each cluster, given like `min_size`.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -77,7 +85,7 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
     ----------
     labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
-        data, except where links bind, or by a vote.
+        data, except where links bind or bounds on sizes separate equal samples, or by a vote.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
         each cluster.
@@ -160,6 +168,8 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         *,
         C="scale",
         balance=0.2,
+        min_size=None,
+        max_size=None,
         kernel="rbf",
         gamma=("mean", 0.5),
         degree=3,
@@ -177,6 +187,8 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
         self.n_clusters = n_clusters
         self.C = C
         self.balance = balance
+        self.min_size = min_size
+        self.max_size = max_size
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree

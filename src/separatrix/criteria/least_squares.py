@@ -25,9 +25,9 @@ from separatrix.estimators.parameters import (
     WARM_START,
 )
 from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
-from separatrix.labels.sizes import Sizes, size_bounds
+from separatrix.labels.sizes import Sizes
 from separatrix.models.starts import kmeans_start
-from separatrix.result import Labelling, SolverResult, Status
+from separatrix.result import SolverResult, Status
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.flips import (
     Flips,
@@ -286,9 +286,7 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
         """Boundaries do not separate equal samples, and may miss bounds that labels can keep."""
         if not self._has_bounds or sample_weight is not None or links is not None:
             return False
-        bounds = (labels.shape[0], self.n_clusters, self.min_size, self.max_size)
-        (least, most), sizes = size_bounds(*bounds), Labelling(labels, self.n_clusters).weights
-        return bool(((sizes < least) | (sizes > most)).any())
+        return not self._has_sizes(labels)
 
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix._sklearn import Interval, StrOptions, is_lazy, one_blas_thread, to_numpy
+from separatrix._sklearn import Interval, StrOptions, is_lazy, like, one_blas_thread, to_numpy
 from separatrix._typing import ArrayLike, Samples
 from separatrix.data.rows import SAMPLE_SIZE, check_fits_memory, map_rows, sample_rows
 from separatrix.estimators.base import (
@@ -26,12 +26,23 @@ from separatrix.estimators.parameters import (
     OUTLIERS,
     POSITIVE,
     RESTARTS,
+    SIZE_BOUNDS,
     WARM_START,
 )
+from separatrix.labels.numbering import order_within
 from separatrix.labels.sizes import check_halves
 from separatrix.models.boundaries import Boundaries, one_vs_rest_code
+from separatrix.models.scores import score_features
 from separatrix.models.starts import drawn_rows, labels_of_start, solve_from_start, start_of
-from separatrix.result import Labelling, Progress, SolverResult, Status, decoded, numbered
+from separatrix.result import (
+    Labelling,
+    Progress,
+    SolverResult,
+    Status,
+    decoded,
+    numbered,
+    renumbered,
+)
 from separatrix.similarity.kernels import Kernel
 from separatrix.solvers.bisection import bisect
 from separatrix.solvers.extended_margin import ExtendedProblem
@@ -111,6 +122,14 @@ class MaximumMarginClustering(BoundaryClustering):
         Largest difference in size of two clusters as a share of all samples: each of k clusters
         holds (1 - balance) / k to (1 + balance) / k of them, up to one sample. With repeated
         splits in two, this holds for each split.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not. So does each update of the labels, so that the
+        boundaries are those of such clusters. Clusters are in `balance` as well, or as near to it
+        as the bounds allow. Both count samples, whatever their weights.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Largest number of samples in each cluster, given like `min_size`.
     kernel : str or callable, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed" or a
         function of two samples.
@@ -171,7 +190,7 @@ class MaximumMarginClustering(BoundaryClustering):
     ----------
     labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
-        data, except where links bind.
+        data, except where links bind or bounds on sizes separate equal samples.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : array of shape (n_boundaries,)
@@ -254,6 +273,7 @@ class MaximumMarginClustering(BoundaryClustering):
     boundary_objective_: float
     gamma_: float
 
+    _keeps_sizes = True
     _weighs_known = True
     _parameter_constraints: dict = {
         **N_CLUSTERS,
@@ -261,6 +281,7 @@ class MaximumMarginClustering(BoundaryClustering):
         **N_COMPONENTS,
         **RESTARTS,
         **BALANCE,
+        **SIZE_BOUNDS,
         "loss": [StrOptions({"laplacian", "square", "hinge"})],
         "C": POSITIVE,
         "epsilon": [Interval(Real, 0, 1, closed="left")],
@@ -280,6 +301,8 @@ class MaximumMarginClustering(BoundaryClustering):
         C=100.0,
         epsilon=0.05,
         balance=0.1,
+        min_size=None,
+        max_size=None,
         kernel="rbf",
         gamma=("mean", 2.0),
         degree=3,
@@ -301,6 +324,8 @@ class MaximumMarginClustering(BoundaryClustering):
         self.C = C
         self.epsilon = epsilon
         self.balance = balance
+        self.min_size = min_size
+        self.max_size = max_size
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -365,6 +390,12 @@ class MaximumMarginClustering(BoundaryClustering):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
         self._check_balance(X, sample_weight)
+        if self._bisects and self._has_bounds:
+            raise ValueError(
+                f"min_size={self.min_size} and max_size={self.max_size} need multiway="
+                f"'one-vs-rest': a bisection of n_clusters={self.n_clusters} clusters does not "
+                "know how many clusters each half will become."
+            )
         if self._bisects and (links is not None or not isinstance(self.init, str)):
             what = "init as labels needs" if links is None else "links need"
             raise ValueError(
@@ -449,6 +480,8 @@ class MaximumMarginClustering(BoundaryClustering):
 
     def _check_balance(self, X, sample_weight):
         """Refuse a band that no whole number of samples meets."""
+        if self._has_bounds:  # which come first
+            return
         if sample_weight is None and (self.n_clusters == 2 or self._bisects):
             check_halves(self.balance, X.shape[0])
 
@@ -548,6 +581,7 @@ class MaximumMarginClustering(BoundaryClustering):
             loss=self.loss,
             epsilon=self.epsilon,
             balance=self.balance,
+            sizes=self._sizes_in_bounds(problem.X.shape[0]),
             C=self.C,
             max_iter=max_iter,
             tol=self.tol,
@@ -574,6 +608,7 @@ class MaximumMarginClustering(BoundaryClustering):
             "n_clusters": n_clusters,
             "epsilon": self.epsilon,
             "balance": self.balance,
+            "sizes": self._sizes_in_bounds(problem.X.shape[0]),
             "max_iter": self.max_iter,
             "tol": self.tol,
         }
@@ -728,6 +763,7 @@ def solve_margin(
     progress,
     labels=None,
     machines=None,
+    sizes=None,
 ):
     r"""Alternate between the machine of a labelling and the labelling of the machine.
 
@@ -767,6 +803,8 @@ def solve_margin(
         Starting labels.
     machines : list of RidgeModel, default=None
         Fitted machines to start from, instead of labels.
+    sizes : Sizes, default=None
+        Counts that clusters of all samples may have, instead of `balance`.
 
     Returns
     -------
@@ -779,7 +817,7 @@ def solve_margin(
     solvers = machines_of(ridge, len(code), loss=loss, epsilon=epsilon)
     if links is not None and present is not None:
         links = links.restricted(present)
-    update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links)
+    update = LabelUpdate(weight, n_clusters, loss=loss, balance=balance, links=links, sizes=sizes)
     # 0) label all rows by the start
     if machines is not None:
         labels = update(
@@ -787,6 +825,8 @@ def solve_margin(
         ).labels
     else:
         labels = labels if present is None else labels[present]
+        if sizes is not None:  # each cluster has bounds of its own
+            labels = numbered_within(labels, sizes.scaled(labels.shape[0]))
     level, trace = 0, Trace(tol)
     rule: Any = None
     rules: list[Rule] = []
@@ -820,8 +860,14 @@ def solve_margin(
     scores = map_rows(rule.boundaries.scores, problem.X, width=rule.boundaries.width)
     values = [scores] if n_clusters == 2 else [scores[:, i] for i in range(n_clusters)]
     labels = decoded(scores)
+    objective = rule.objective
     if problem.links is not None:
         labels = linked(problem, values, n_clusters, loss=loss, balance=balance)
+    elif sizes is not None:
+        labels = labels_within(scores, n_clusters, sizes)
+        seen = labels if present is None else labels[present]
+        fits = fit_all(solvers, sign_columns(seen, code, ridge.dtype), rule.C)
+        objective = float(sum(fit.objective for fit in fits))
     labelling = Labelling(labels, n_clusters, problem.sample_weight)
     reached = sum(
         objective_of(
@@ -843,16 +889,42 @@ def solve_margin(
     return SolverResult(
         labelling,
         rule.boundaries,
-        objective=rule.objective,
+        objective=objective,
         history=iterations.history,
         status=status,
         details=[replace(rule, reached=reached)],
-        keeps_labels=problem.links is not None,
+        keeps_labels=problem.links is not None or sizes is not None,
     )
 
 
+def numbered_within(labels, sizes):
+    """Labels with the numbers of clusters by which they are nearest to sizes."""
+    labelling = Labelling(labels, len(sizes.least))
+    return renumbered(labels, order_within(labelling.order, labelling.weights, *sizes.bounds))
+
+
+def labels_within(scores, n_clusters, sizes):
+    """Labels of the largest total score, with sizes in proportion to those of all samples."""
+    from separatrix.labels.bounded import bounded_labels  # which loads numba
+
+    columns, sizes = to_numpy(score_features(scores, n_clusters)), sizes.scaled(scores.shape[0])
+    return like(bounded_labels(columns, *sizes.bounds), scores)
+
+
 def extend_margin(
-    problem, labels, *, n_clusters, loss, epsilon, balance, C, max_iter, tol, progress, found=None
+    problem,
+    labels,
+    *,
+    n_clusters,
+    loss,
+    epsilon,
+    balance,
+    C,
+    max_iter,
+    tol,
+    progress,
+    found=None,
+    sizes=None,
 ):
     """Machines of all samples, from labels of some thousand of them.
 
@@ -865,7 +937,7 @@ def extend_margin(
         The data.
     labels : ndarray of shape (n_settling,)
         Labels of the samples that machines settle on.
-    n_clusters, loss, epsilon, balance, C, max_iter, tol, progress
+    n_clusters, loss, epsilon, balance, C, max_iter, tol, progress, sizes
         As for `solve_margin`.
     found : SolverResult, default=None
         Where the labels come from, whose status and history the result has; None if they are a
@@ -884,6 +956,7 @@ def extend_margin(
         loss="square",
         epsilon=epsilon,
         balance=balance,
+        sizes=sizes,
         path=[C],
         max_iter=max_iter,
         tol=tol,
@@ -896,7 +969,10 @@ def extend_margin(
     scores = map_rows(rule.scores, problem.X, width=rule.width)
     columns = [scores] if n_clusters == 2 else [scores[:, i] for i in range(n_clusters)]
     # 3) their balance
-    step = LabelUpdate(problem.sample_weight, n_clusters, loss=loss, balance=balance)(columns)
+    update = LabelUpdate(
+        problem.sample_weight, n_clusters, loss=loss, balance=balance, sizes=sizes
+    )
+    step = update(columns)
     rule = replace(rule, intercept=rule.intercept + step.shifts)
     reached = sum(
         objective_of(
@@ -926,7 +1002,7 @@ def extend_margin(
         history=found.history,
         status=status,
         details=[Rule(rule, [], step.within, C, reached, reached)],
-        keeps_labels=not is_lazy(problem.X),
+        keeps_labels=sizes is not None or not is_lazy(problem.X),
     )
 
 

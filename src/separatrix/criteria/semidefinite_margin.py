@@ -57,6 +57,15 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         Largest number of steps of the solver.
     gap_tol : float, default=1e-6
         Certified gap to the optimum, as a share of the objective, at which the solver stops.
+    min_size : int, float or array-like of shape (n_clusters,), default=None
+        Smallest number of samples in each cluster. A whole number, or a share of the samples if it
+        is below 1, for all clusters or one for each; None sets no bound. `labels_` and `assign`
+        keep the bounds exactly; `predict` need not. With two clusters so do all roundings; with
+        more, neither half of a split is smaller than the smallest cluster may be, and the bounds
+        are kept at the end. Clusters are in `balance` as well, or as near to it as the bounds
+        allow.
+    max_size : int, float or array-like of shape (n_clusters,), default=None
+        Largest number of samples in each cluster, given like `min_size`.
     outliers : float, {"auto"} or None, default=None
         Largest share of the samples, below 0.5, that belong to no cluster: `labels_` and `predict`
         give them -1. They are the samples farthest from those of clusters, relative to the usual
@@ -75,7 +84,7 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
-        data.
+        data, except where bounds on sizes bind.
     coef_ : ndarray of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel.
     intercept_ : ndarray of shape (n_boundaries,)
@@ -174,6 +183,8 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         n_roundings=10,
         max_steps=100,
         gap_tol=1e-6,
+        min_size=None,
+        max_size=None,
         outliers=None,
         warm_start=False,
         random_state=None,
@@ -190,6 +201,8 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
         self.n_roundings = n_roundings
         self.max_steps = max_steps
         self.gap_tol = gap_tol
+        self.min_size = min_size
+        self.max_size = max_size
         self.outliers = outliers
         self.warm_start = warm_start
         self.random_state = random_state
@@ -205,11 +218,11 @@ class SemidefiniteMarginClustering(SemidefiniteClustering):
     def _machine_kernel(self, K, weight):
         return K
 
-    def _relax(self, K, G, weight, progress):
+    def _relax(self, K, G, weight, progress, bounds):
         return relax_semidefinite_margin(
             K,
             C=self.C,
-            balance=self.balance,
+            balance=self.balance if bounds is None else bounds.balance,
             triangles=self.triangles,
             tol=self.gap_tol,
             max_steps=self.max_steps,

@@ -70,8 +70,8 @@ from separatrix.estimators.refits import earlier_labels, started_from
 from separatrix.estimators.representatives import fit_to_representatives
 from separatrix.estimators.teaching import numbers_of_known, strength_of_teaching
 from separatrix.labels.links import links_of
-from separatrix.labels.numbering import agreeing_order
-from separatrix.labels.sizes import size_bounds
+from separatrix.labels.numbering import agreeing_order, order_within
+from separatrix.labels.sizes import Sizes, size_bounds
 from separatrix.models.boundaries import Boundaries
 from separatrix.models.calibration import Calibration
 from separatrix.models.scores import score_features
@@ -185,6 +185,7 @@ class BaseClustering(
     _maximizes = False  # whether a larger objective is better
     _start: Any = None  # labels to start from, if `_takes_start`
     _starts_with_fewer = False  # whether labels to start from may lack clusters
+    _keeps_sizes = False  # whether the method itself looks for labels within the bounds of sizes
     _weighs_known = False  # whether samples of known labels weigh more, as `Links.taught` says
 
     _model: Any
@@ -282,7 +283,7 @@ class BaseClustering(
                 # 2) the best clusters found
                 result = self._solve(problem, progress, rng)
             # 3) their numbers: those of known labels, or the largest first
-            order = _numbers(result.labelling, seen)
+            order = self._numbers(result, seen)
             if not learns:
                 named = result.labels if result.keeps_labels else problem.labels_of(result.model)
                 order = numbers_of_known(to_numpy(named), links, sample_weight)
@@ -292,11 +293,13 @@ class BaseClustering(
             labels = renumbered(result.labels, order) if keeps else problem.labels_of(rule)
             final = Labelling(labels, self.n_clusters, sample_weight)
             # it may lose a cluster, and a solver may have the samples in another order
-            if not keeps and learns and (final.order != np.arange(self.n_clusters)).any():
-                rule, order = rule.renumbered(final.order), order[final.order]
+            again = self._order_within_sizes(final.order, labels)
+            if not keeps and learns and (again != np.arange(self.n_clusters)).any():
+                rule, order = rule.renumbered(again), order[again]
                 labels = problem.labels_of(rule)
             if earlier is not None and links is None:
                 again = agreeing_order(earlier, to_numpy(labels), self.n_clusters)
+                again = self._order_within_sizes(again, labels)
                 rule, order = rule.renumbered(again), order[again]
                 labels = renumbered(labels, again) if keeps else problem.labels_of(rule)
             own = self._attributes(problem, result, order)
@@ -334,12 +337,44 @@ class BaseClustering(
 
     @property
     def _bounds_sizes(self):
-        """Whether the final labels have bounds that the method itself does not keep."""
+        """Whether the final labels have bounds, so that nothing else may decide them."""
         return self._has_bounds
 
     def _breaks_sizes(self, labels, sample_weight, links):
         """Whether labels may be outside the bounds of sizes."""
-        return self._bounds_sizes
+        return self._bounds_sizes and not (self._keeps_sizes and self._has_sizes(labels))
+
+    def _has_sizes(self, labels):
+        """Whether the clusters of labels have sizes within the bounds."""
+        least, most = self._bounds_of(labels)
+        sizes = Labelling(labels, self.n_clusters).weights
+        return bool(((least <= sizes) & (sizes <= most)).all())
+
+    def _bounds_of(self, labels):
+        """Least and most samples of each cluster."""
+        return size_bounds(labels.shape[0], self.n_clusters, self.min_size, self.max_size)
+
+    def _sizes_in_bounds(self, n_samples):
+        """Sizes within the bounds, and in balance as far as these allow; None without bounds."""
+        if not self._has_bounds:
+            return None
+        any_balance = self.n_clusters  # a band that holds all sizes
+        balance = getattr(self, "balance", any_balance)
+        return Sizes.in_balance(n_samples, self.n_clusters, balance, self.min_size, self.max_size)
+
+    def _numbers(self, result, links):
+        """Clusters by their number; bounds of each are asked where there are labels of samples."""
+        if links is not None:
+            return links.order(result.labelling)
+        order = result.labelling.order
+        return self._order_within_sizes(order, result.labels) if result.keeps_labels else order
+
+    def _order_within_sizes(self, order, labels):
+        """The same order of clusters, unless bounds of each that the search kept need another."""
+        if not (self._keeps_sizes and self._has_bounds):
+            return order
+        sizes = Labelling(labels, self.n_clusters).weights
+        return order_within(order, sizes, *self._bounds_of(labels))
 
     def _check_sizes(self, n_samples, links):
         """Refuse bounds that no sizes meet, or that links might break."""
@@ -475,11 +510,6 @@ def best_of_starts(solve, n_init, *, progress, max_subtasks, largest=False):
 
 
 # --- what fit takes -----------------------------------------------------------------------------
-
-
-def _numbers(labelling, links):
-    """Clusters by their number."""
-    return labelling.order if links is None else links.order(labelling)
 
 
 def _links(estimator, X, *given):

@@ -21,6 +21,7 @@ from separatrix.estimators.parameters import (
     OUTLIERS,
     SAMPLED_SEARCH,
     SCALED_C,
+    SIZE_BOUNDS,
     WARM_START,
 )
 from separatrix.estimators.sampled_search import REMEDY, SearchProblem, search_fields
@@ -60,7 +61,7 @@ class LabelMixtureProblem(SearchProblem):
     K : ndarray of shape (n_rows, n_rows)
         The matrix.
     band : Band
-        Balance and links of all samples.
+        Balance, bounds and links of all samples.
     """
 
     K: np.ndarray
@@ -68,19 +69,19 @@ class LabelMixtureProblem(SearchProblem):
 
     @property
     def searched_band(self):
-        """Balance and links of the searched samples."""
+        """Balance, bounds and links of the searched samples."""
         links = self.searched_links
         if links is None:
             links = Links.of(self.rows.shape[0], self.band.n_clusters)
-        return Band(links, self.band.balance, self.row_weight)
+        return Band(links, self.band.balance, self.row_weight, self.band.bounds)
 
     @property
     def voting_band(self):
         """The same with equal samples linked, since a vote has no boundary that treats them alike.
 
-        If links are given, only these count.
+        If links are given, only these count; bounds on sizes may separate equal samples.
         """
-        if self.links is not None:
+        if self.links is not None or self.band.bounds is not None:
             return self.searched_band
         return self.searched_band.binding(DistinctRows.of(to_numpy(self.rows)).place)
 
@@ -141,6 +142,7 @@ class LabelMixtureClustering(BoundaryClustering):
         **SAMPLED_SEARCH,
         **SCALED_C,
         **BALANCE,
+        **SIZE_BOUNDS,
         **GAP_TOL,
         "readout": [StrOptions({"consensus", "vote", "best"})],
         "max_labellings": [Interval(Integral, 0, None, closed="left")],
@@ -148,6 +150,8 @@ class LabelMixtureClustering(BoundaryClustering):
         **OUTLIERS,
         **WARM_START,
     }
+
+    _keeps_sizes = True
 
     fit = fit_with_weights_and_links
 
@@ -162,9 +166,11 @@ class LabelMixtureClustering(BoundaryClustering):
     def _problem(self, X, sample_weight, links, progress, rng):
         kernel = Kernel.of(self)
         kernel.check_samples(X)
-        if self.n_clusters == 2 and sample_weight is None and (links is None or not links.teaches):
+        bounds = self._sizes_in_bounds(X.shape[0])
+        is_free = bounds is None and (links is None or not links.teaches)
+        if self.n_clusters == 2 and sample_weight is None and is_free:
             check_halves(self.balance, X.shape[0])
-        fields = search_fields(self, X, sample_weight, links, rng)
+        fields = search_fields(self, X, sample_weight, links, rng, merges=bounds is None)
         rows, weight = fields["rows"], fields["row_weight"]
         kernel = kernel.resolved(rows, weight)
         K = kernel.matrix(rows, weight, remedy=REMEDY)
@@ -176,7 +182,7 @@ class LabelMixtureClustering(BoundaryClustering):
             **fields,
             kernel=kernel,
             K=K,
-            band=Band(among_all, self.balance, fields["sample_weight"]),
+            band=Band(among_all, self.balance, fields["sample_weight"], bounds),
         )
 
     def _strength(self, problem):
@@ -287,7 +293,9 @@ def solve_label_mixture(
     else:
         labels, machines = alternate(space, labels, machine, band)
     # 3) the clusters of all samples
-    boundaries, labelling = problem.sized(
+    is_bounded = problem.band.bounds is not None
+    keep_sizes = problem.bounded if is_bounded else problem.sized
+    boundaries, labelling = keep_sizes(
         problem.classifiers(
             np.column_stack([found.coef for found in machines]),
             partial(weights_of_features, machine=machine, labels=labels, n_clusters=n_clusters),
@@ -313,7 +321,7 @@ def solve_label_mixture(
         history=iterations.history,
         status=Status.STOPPED if iterations.stopped else ended,
         details=mixture,
-        keeps_labels=problem.keeps_labels or keeps_vote,
+        keeps_labels=problem.keeps_labels or keeps_vote or is_bounded,
     )
 
 
@@ -333,7 +341,8 @@ def status_of(labelling, problem, mixture, gap_tol):
     generated, tol = mixture.generated, max(gap_tol, ROUNDING)
     if labelling.empty.any():
         return Status.DEGENERATE
-    if (sizes < least).any() or (sizes > most).any():
+    is_free = problem.band.bounds is None
+    if is_free and ((sizes < least).any() or (sizes > most).any()):
         return Status.UNBALANCED
     if generated.saddle.gap > tol:
         return Status.MIX_LEFT

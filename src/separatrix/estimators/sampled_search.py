@@ -16,14 +16,18 @@ from separatrix.data.rows import map_rows, rows_at
 from separatrix.labels.links import linked_labels
 from separatrix.labels.sizes import balanced_offsets, without_ties
 from separatrix.models.boundaries import Boundaries
+from separatrix.models.scores import score_features
 from separatrix.result import Labelling, decoded
 from separatrix.similarity.kernels import Kernel, mean_of, normals_of
 
 REMEDY = "use a smaller max_samples"
 
 
-def search_fields(estimator, X, sample_weight, links, rng):
-    """Fields of a problem: all samples, and those that are searched exactly."""
+def search_fields(estimator, X, sample_weight, links, rng, *, merges=True):
+    """Fields of a problem: all samples, and those that are searched exactly.
+
+    Equal ones are searched as one, unless `merges` is False.
+    """
     kernel = Kernel.of(estimator)
     weight = None if sample_weight is None else to_numpy(sample_weight)
     order = search_order(X, kernel, estimator.max_samples, weight)
@@ -37,7 +41,7 @@ def search_fields(estimator, X, sample_weight, links, rng):
         "drawn": drawn,
         "n_components": estimator.n_components,
         "links": links,
-        **searched_rows(X, drawn, weight, links, kernel),
+        **searched_rows(X, drawn, weight, kernel, merges=merges and links is None),
     }
 
 
@@ -86,11 +90,11 @@ def drawn_samples(estimator, X, weight, rng):
     return canonical_order(X)[drawn] if is_lazy(X) else drawn
 
 
-def searched_rows(X, drawn, weight, links, kernel):
+def searched_rows(X, drawn, weight, kernel, *, merges):
     """Rows that are searched: the first of several equal samples, with the weight of all of them.
 
-    Not if there are links, which may separate equal samples, nor for a kernel matrix, in which
-    samples with equal rows need not be equal.
+    Not if it must not `merge` them, since links or bounds on sizes may separate equal samples, nor
+    for a kernel matrix, in which samples with equal rows need not be equal.
     """
     rows = rows_at(X, drawn)
     if is_lazy(X):  # other samples were checked by the gate
@@ -99,7 +103,7 @@ def searched_rows(X, drawn, weight, links, kernel):
     if kernel.is_precomputed:
         rows = rows if drawn is None else rows[:, drawn]
         return {"rows": rows, "row_weight": own, "copies": None}
-    distinct = DistinctRows.of(rows) if links is None else None
+    distinct = DistinctRows.of(rows) if merges else None
     if distinct is None or distinct.are_all:
         return {"rows": rows, "row_weight": own, "copies": None}
     weights = np.bincount(distinct.place, own).astype(np.float64)
@@ -276,6 +280,23 @@ class SearchProblem:
         else:
             shift = float(offsets[0]) if scores.ndim == 1 else like(offsets, scores)
             labels = decoded(scores + shift)
+        return boundaries, Labelling(labels, boundaries.n_clusters, self.sample_weight)
+
+    def bounded(self, boundaries, least, most):
+        """Boundaries and a labelling whose clusters have counts of samples within bounds.
+
+        The labels have the largest total of the scores, even where that separates equal samples.
+        """
+        from separatrix.labels.bounded import bounded_transport
+
+        scores = self._scores(boundaries)
+        columns = to_numpy(score_features(scores, boundaries.n_clusters))
+        found = bounded_transport(columns, least, most)
+        offsets = found.prices
+        if scores.ndim == 1:
+            offsets = np.array([offsets[1] - offsets[0]])
+        boundaries = replace(boundaries, intercept=boundaries.intercept + offsets)
+        labels = like(found.labels, scores)
         return boundaries, Labelling(labels, boundaries.n_clusters, self.sample_weight)
 
     def _scores(self, boundaries):

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,15 @@ from separatrix.data.gate import check_samples
 from separatrix.data.places import order_of_places
 from separatrix.data.rows import map_rows
 from separatrix.estimators.base import BoundaryClustering, fit_without_weights
-from separatrix.estimators.parameters import CERTIFIED, KERNEL, N_CLUSTERS, POSITIVE, ROUNDINGS
+from separatrix.estimators.parameters import (
+    CERTIFIED,
+    KERNEL,
+    N_CLUSTERS,
+    POSITIVE,
+    ROUNDINGS,
+    SIZE_BOUNDS,
+)
+from separatrix.labels.splits import bounds_of_splits
 from separatrix.models.boundaries import Boundaries, pairwise_code
 from separatrix.result import Labelling, SolverResult, Status
 from separatrix.similarity.kernels import (
@@ -48,7 +56,9 @@ class SemidefiniteClustering(BoundaryClustering):
         "C": POSITIVE,
         "multiway": [StrOptions({"auto", "bisection"})],
         **ROUNDINGS,
+        **SIZE_BOUNDS,
     }
+    _keeps_sizes = True
 
     fit = fit_without_weights  # type: ignore[assignment]
 
@@ -71,8 +81,8 @@ class SemidefiniteClustering(BoundaryClustering):
         """The matrix that the program, and the machine of labels, run on."""
 
     @abstractmethod
-    def _relax(self, K, G, weight, progress):
-        """Solve the program for that matrix."""
+    def _relax(self, K, G, weight, progress, bounds):
+        """Solve the program for that matrix, with SplitBounds of the clusters or None."""
 
     @abstractmethod
     def _signs(self, scores):
@@ -99,40 +109,46 @@ class SemidefiniteClustering(BoundaryClustering):
         return None if self.n_clusters > 2 or self._has_triangles else self.max_steps
 
     def _solve(self, problem, progress, rng):
+        bounds = bounds_of_splits(self, problem.rows.shape[0], problem.weight_of(slice(None)))
+
         def split(part, task):
             small = len(part.members) <= ONE_THREAD_ROWS
             return (one_blas_thread(self._solve_two) if small else self._solve_two)(
-                part, task, rng
+                part, task, rng, bounds(part.weight_of(part.members))
             )
 
         if self.n_clusters == 2:
             return split(problem, progress)
         return bisect(problem, split, self.n_clusters, progress=progress, rng=rng)
 
-    def _solve_two(self, problem, progress, rng):
+    def _solve_two(self, problem, progress, rng, bounds):
         """Two clusters of the members of a problem; the details are the certified gap."""
         # 1) relaxed labels
         K, weight = problem.member_kernel, problem.member_weight
         G = self._machine_kernel(K, weight)
-        relaxation = self._relax(K, G, weight, progress)
+        relaxation = self._relax(K, G, weight, progress, bounds)
         # 2) the best labels near them, and the boundary of their machine
+        is_bounded = bounds is not None
         response = best_labelling(
             relaxation.M,
             G,
             C=self._price,
-            signs_of=self._signs,
+            signs_of=partial(bounds.signs, weight=weight) if is_bounded else self._signs,
             n_draws=self.n_roundings,
             rng=rng,
             weight=weight,
         )
         multipliers, intercept, within = self._rule(K, response, weight)
+        if is_bounded:
+            turn, shift = bounds.shift(K @ multipliers + intercept, weight)
+            multipliers, intercept = turn * multipliers, turn * intercept + shift
         boundaries = problem.boundary(multipliers, intercept)
         # 3) labels by the boundary
         labelling = problem.labelling(boundaries, 2)
         status = status_of(relaxation, self.gap_tol)
         if len(np.unique(labelling.labels[problem.members])) < 2:
             status = Status.DEGENERATE
-        elif not within:
+        elif not (within or is_bounded):
             status = Status.UNBALANCED
         return SolverResult(
             labelling,
@@ -255,6 +271,12 @@ class KernelProblem:
     def labelling(self, boundaries, n_clusters):
         """The same, with the weights of the clusters."""
         return Labelling(self.ordered_labels(boundaries), n_clusters, self.sample_weight)
+
+    def weight_of(self, members):
+        """Weight of some of the samples in the program."""
+        if self.sample_weight is None:
+            return float(len(self.order[members]))
+        return float(self.sample_weight[members].sum())
 
     @property
     def member_weight(self):

@@ -1,12 +1,14 @@
 """Labels within bounds of the sizes of clusters, at the least loss of score."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from separatrix._numba import njit
 from separatrix.labels.sizes import ROUNDING
 from separatrix.labels.transport import potentials_of, shortest_ways
 
-__all__ = ["bounded_labels"]
+__all__ = ["Transport", "bounded_labels", "bounded_transport"]
 
 # Number of samples from which the first prices are found, and the factor by which it then grows.
 FIRST_SAMPLES, GROWTH = 1_000, 8
@@ -14,7 +16,19 @@ FIRST_SAMPLES, GROWTH = 1_000, 8
 FIRST_MOVABLE = 10_000
 
 
+class Transport(NamedTuple):
+    """Labels, and the prices of clusters: each sample is where its score and price are largest."""
+
+    labels: np.ndarray
+    prices: np.ndarray
+
+
 def bounded_labels(scores, least, most):
+    """The labels of `bounded_transport`."""
+    return bounded_transport(scores, least, most).labels
+
+
+def bounded_transport(scores, least, most):
     r"""Labels of the largest total score among those whose clusters have sizes within bounds.
 
     .. math:: \max_y \sum_i f_{i y_i} \quad \text{subject to} \quad
@@ -38,22 +52,24 @@ def bounded_labels(scores, least, most):
 
     Returns
     -------
-    labels : ndarray of int of shape (n_samples,)
-        Equal samples may be in different clusters.
+    transport : Transport
+        Equal samples may be in different clusters; they are where their scores and prices tie.
     """
     n_samples, n_clusters = scores.shape
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     labels = scores.argmax(axis=1).astype(np.int32)
     sizes = np.bincount(labels, minlength=n_clusters)
     if n_clusters == 1 or ((least <= sizes) & (sizes <= most)).all():
-        return labels
+        return Transport(labels, np.zeros(n_clusters))
     order = np.random.RandomState(0).permutation(n_samples)  # the same each time
     prices = prices_of_growing_parts(scores, least, most, order)
     n_movable, settled = FIRST_MOVABLE, False
     while not settled:
+        if n_movable >= 2 * max(n_samples, FIRST_MOVABLE):
+            raise ValueError(f"no sizes of {n_samples} samples are within {least} and {most}.")
         labels, prices, settled = _transported(scores, least, most, prices, n_movable)
         n_movable *= 2
-    return labels
+    return Transport(labels, prices)
 
 
 def prices_of_growing_parts(scores, least, most, order=None):
@@ -189,7 +205,7 @@ def _moved(
             ways[hub, c] = 0.0 if kept[c] > least[c] else np.inf
         first[:] = np.inf
         first[source] = 0.0
-        distance, before = shortest_ways(ways, first)
+        distance, before = shortest_ways(ways, first, tie)
         target = -1
         for node in range(hub + 1):
             if excess[node] < 0 and (target < 0 or distance[node] < distance[target]):

@@ -7,7 +7,7 @@ from separatrix._typing import Array, ArrayLike
 from separatrix.data.gate import check_labels, check_length
 from separatrix.result import numbered
 
-__all__ = ["agreeing_order", "align_labels"]
+__all__ = ["agreeing_order", "align_labels", "order_within", "out_of_bounds"]
 
 NO_CLUSTER = -1
 
@@ -94,3 +94,30 @@ def agreeing_order(earlier, labels, n_clusters):
     sizes = np.bincount(labels, minlength=n_clusters)
     order[order == NO_CLUSTER] = new[np.argsort(-sizes[new], kind="stable")]
     return order
+
+
+def order_within(order, sizes, least, most):
+    """An order in which clusters have sizes within bounds: the one given where they have.
+
+    Parameters
+    ----------
+    order : ndarray of int of shape (n_clusters,)
+        Cluster of each number.
+    sizes : ndarray of shape (n_clusters,)
+        Sizes of the clusters.
+    least, most : ndarray of shape (n_clusters,)
+        Bounds of the sizes by number.
+
+    Returns
+    -------
+    order : ndarray of int of shape (n_clusters,)
+        Where no order has them within, one that is out by the fewest samples.
+    """
+    out = out_of_bounds(sizes[order], least, most).T
+    return order if not out.trace() else order[linear_sum_assignment(out)[1]]
+
+
+def out_of_bounds(sizes, least, most):
+    """By how many samples each cluster, a row, is out of the bounds of each number, a column."""
+    sizes = sizes[:, None]
+    return np.maximum(np.maximum(least - sizes, sizes - most), 0.0)

@@ -61,6 +61,41 @@ class Sizes:
         least, most = size_bounds(n_samples, n_clusters, min_size, max_size)
         return cls(even, least.astype(np.float64), most.astype(np.float64))
 
+    @classmethod
+    def in_balance(cls, n_samples, n_clusters, balance, min_size, max_size):
+        """Bounds of counted samples, within which clusters are in balance as far as possible.
+
+        The band of the balance is that of (1 - balance) / k to (1 + balance) / k of the samples,
+        up to one sample. A cluster whose bounds lie beside it is as near to it as they allow. The
+        band is widened by the fewest samples with which sizes add up to all samples.
+        """
+        least, most = size_bounds(n_samples, n_clusters, min_size, max_size)
+        even = n_samples / n_clusters
+        low, high = np.floor((1 - balance) * even + 1e-9), np.ceil((1 + balance) * even - 1e-9)
+        if n_clusters == 2:  # the difference of both is bounded
+            high = np.floor((1 + balance) * even + 1e-9)
+            high = max(high, n_samples - high)
+            low = n_samples - high
+
+        def band(wider):
+            return np.clip(low - wider, least, most), np.clip(high + wider, least, most)
+
+        def is_too_narrow(wider):
+            lowest, highest = band(wider)
+            return lowest.sum() > n_samples or highest.sum() < n_samples
+
+        narrow, wide = -1, n_samples  # the widest band holds the bounds, which sizes meet
+        while wide - narrow > 1:
+            middle = (narrow + wide) // 2
+            narrow, wide = (middle, wide) if is_too_narrow(middle) else (narrow, middle)
+        targets = np.full(n_clusters, even)
+        return cls(targets, *(bound.astype(np.float64) for bound in band(wide)))
+
+    @property
+    def bounds(self):
+        """Least and most samples of each cluster."""
+        return self.least, self.most
+
     def around(self, shares):
         """The same that aim at other shares of all samples, as near as bounds allow."""
         targets = np.clip(shares * self.targets.sum(), self.least, self.most)
@@ -74,7 +109,10 @@ class Sizes:
         ratio = n_samples / n_all
         least = np.floor(ratio * self.least + 1e-9)
         most = np.ceil(ratio * self.most - 1e-9)
-        return Sizes(ratio * self.targets, np.maximum(least, 1), most)
+        filled = np.minimum(np.maximum(least, 1), most)
+        if filled.sum() <= n_samples:  # no cluster is empty where there are enough samples
+            least = filled
+        return Sizes(ratio * self.targets, least, most)
 
     def met_by(self, sizes):
         """Whether sizes are within the bounds."""
@@ -218,16 +256,17 @@ class OrderedScores:
     squares: float
 
     @classmethod
-    def of(cls, scores, sample_weight):
-        """Sort; samples without weight are left out, as they do not affect where a cut lies."""
+    def of(cls, scores, sample_weight, *, with_absent=False):
+        """Sort; samples without weight are left out where they do not affect where a cut lies."""
         xp, device = namespace_of(scores)
         wide = widest_float(scores)
         if sample_weight is None:
             f = xp.astype(xp.sort(scores, stable=False), wide)
             count = xp.arange(1, f.shape[0] + 1, dtype=wide, device=device)
             return cls(f, count, xp.cumulative_sum(f), float(f @ f))
-        present = sample_weight > 0
-        scores, sample_weight = scores[present], sample_weight[present]
+        if not with_absent:
+            present = sample_weight > 0
+            scores, sample_weight = scores[present], sample_weight[present]
         order = xp.argsort(scores, stable=False)
         f = xp.astype(xp.take(scores, order), wide)
         weight = xp.astype(xp.take(sample_weight, order), wide)
@@ -313,6 +352,50 @@ def balanced_threshold(scores, sample_weight=None, *, loss, balance):
     losses = _losses_of_cuts(ordered, k, t, loss)
     best = int(xp.argmin(losses))
     return Cut(float(t[best]), float(losses[best]), within)
+
+
+def bounded_threshold(scores, sample_weight=None, *, loss, least, most, of_weights=False):
+    """Threshold of least loss among those that give two clusters so many samples.
+
+    As `balanced_threshold`, but with bounds of counted samples, among them those without weight.
+    Where equal scores leave no threshold, it is the score that these samples have.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples,)
+        Scores f, in any array namespace.
+    sample_weight : array of shape (n_samples,), default=None
+        Nonnegative weights of the losses.
+    loss : {"laplacian", "square", "hinge"}
+        The loss.
+    least, most : ndarray of shape (2,)
+        Bounds of the numbers of samples below and above it, that some sizes meet.
+    of_weights : bool, default=False
+        Whether the bounds are of summed weights.
+
+    Returns
+    -------
+    cut : Cut
+    """
+    xp, device = namespace_of(scores)
+    ordered = OrderedScores.of(scores, sample_weight, with_absent=True)
+    f, counted, n_samples = ordered.f, ordered.weight, scores.shape[0]
+    if not of_weights:
+        counted = xp.arange(1, n_samples + 1, dtype=counted.dtype, device=device)
+    total = float(counted[-1])
+    slack = ROUNDING * total
+    fewest, largest = max(least[0], total - most[1]), min(most[0], total - least[1])
+    # so many lie below the first cut and the last
+    low = max(int(xp.count_nonzero(counted < fewest - slack)) + 1, 1)
+    high = min(int(xp.count_nonzero(counted <= largest + slack)), n_samples - 1)
+    k = _cuts(f, float(xp.finfo(scores.dtype).eps), low - 1, high)
+    if k.shape[0] == 0:
+        between = max(min(max(low, high), n_samples - 1), 1)
+        return Cut(0.5 * (float(f[between - 1]) + float(f[between])), np.inf, within=False)
+    t = 0.5 * (xp.take(f, k - 1) + xp.take(f, k))
+    losses = _losses_of_cuts(ordered, k, t, loss)
+    best = int(xp.argmin(losses))
+    return Cut(float(t[best]), float(losses[best]), within=True)
 
 
 def _losses_of_cuts(ordered, k, t, loss):

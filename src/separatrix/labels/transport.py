@@ -217,10 +217,12 @@ def _priced_ways(
 def shortest_ways(
     cost,  # IN
     first,  # IN
+    tie,
 ):
     """Distances by the method of Bellman and Ford, and the node before each on its path.
 
-    Rounding must not make a round trip look like a shorter path.
+    Neither rounding nor costs that are wrong by up to `tie` must make a round trip look like a
+    shorter path, or the path would never end.
     """
     n_nodes = len(cost)
     largest = 0.0
@@ -228,6 +230,7 @@ def shortest_ways(
         for d in range(n_nodes):
             if cost[c, d] < np.inf:
                 largest = max(largest, abs(cost[c, d]))
+    gain = max(ROUNDING * largest, n_nodes * tie)
     distance = first.copy()
     before = np.empty(n_nodes, dtype=np.int64)
     for c in range(n_nodes):
@@ -237,7 +240,7 @@ def shortest_ways(
         for c in range(n_nodes):
             for d in range(n_nodes):
                 shorter = distance[c] + cost[c, d]
-                if shorter < distance[d] and not distance[d] - shorter <= ROUNDING * largest:
+                if shorter < distance[d] and not distance[d] - shorter <= gain:
                     distance[d] = shorter
                     before[d] = c
                     changed = True
@@ -276,7 +279,7 @@ def potentials_of(
             for c in range(hub + 1):
                 first[c] = np.inf
             first[root] = 0.0
-            distance, _ = shortest_ways(arcs, first)
+            distance, _ = shortest_ways(arcs, first, 0.0)
             total = 0.0
             for c in range(n_clusters):
                 total += distance[c]

@@ -35,11 +35,13 @@ from scipy.sparse.linalg import eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.labels.bounded import bounded_labels
 from separatrix.labels.links import Links, linked_labels
+from separatrix.labels.numbering import order_within, out_of_bounds
 from separatrix.labels.offsets import FLOW_SAMPLES
 from separatrix.labels.sizes import unit_of
 from separatrix.labels.transport import assigned
-from separatrix.result import aligned, numbered
+from separatrix.result import Labelling, aligned, numbered
 from separatrix.similarity.kernels import double_centred
 from separatrix.solvers.margin_distribution import (
     FeatureSpace,
@@ -127,11 +129,14 @@ class Band:
         labels of each cluster are known, it is the difference from their shares.
     counted : ndarray of shape (n_samples,) or None
         How many samples each one counts as.
+    bounds : Sizes or None
+        Counts of samples, whatever they count as, that clusters may have instead.
     """
 
     links: Links
     balance: float
     counted: Any = None
+    bounds: Any = None
 
     @property
     def n_clusters(self):
@@ -141,6 +146,8 @@ class Band:
     @cached_property
     def sizes(self):
         """Least and most samples of each cluster."""
+        if self.bounds is not None:
+            return self.bounds.scaled(self.links.n_samples).bounds
         counted = np.ones(self.links.n_samples) if self.counted is None else self.counted
         unit, k = unit_of(counted), self.n_clusters
         even = counted.sum() / unit / k
@@ -170,6 +177,10 @@ class Band:
         least, most = self.sizes
         n_samples, n_machines = scores.shape[1:]
         is_one_column = n_machines == 1
+        if self.bounds is not None:
+            if is_one_column:
+                return counted_labels(scores[:, :, 0], least, most)
+            return np.array([bounded_labels(one, least, most) for one in scores])
         if self.counted is None and self.links.is_empty:
             if is_one_column:
                 return counted_labels(scores[:, :, 0], least, most)
@@ -187,9 +198,23 @@ class Band:
 
     def steepest_of_each(self, slopes):
         """The labellings of B that are best for slopes, those of samples, not of each."""
-        return self.nearest_of_each(
-            slopes if self.counted is None else slopes / self.counted[:, None]
-        )
+        is_of_each = self.counted is None or self.bounds is not None
+        return self.nearest_of_each(slopes if is_of_each else slopes / self.counted[:, None])
+
+    def numbered(self, scores):
+        """Scores with the clusters numbered so that the largest of each sample are nearest to B.
+
+        All numberings are as near unless clusters have bounds of their own.
+        """
+        if self.bounds is None:
+            return scores
+        is_one_column = scores.shape[1] == 1
+        labels = scores[:, 0] > 0 if is_one_column else scores.argmax(axis=1)
+        labelling = Labelling(labels.astype(np.intp), self.n_clusters)
+        order = order_within(labelling.order, labelling.weights, *self.sizes)
+        if is_one_column:
+            return scores if order[0] == 0 else -scores
+        return scores[:, order]
 
 
 def counted_labels(scores, least, most):
@@ -252,10 +277,13 @@ class Candidates:
         Labellings.
     n_clusters : int
         Number of clusters.
+    bounds : tuple of ndarray of shape (n_clusters,), default=None
+        Least and most samples of the clusters, which their numbers keep to.
     """
 
-    def __init__(self, labellings, n_clusters):
+    def __init__(self, labellings, n_clusters, bounds=None):
         self.n_clusters = n_clusters
+        self._bounds = bounds
         self.labels: list[np.ndarray] = []
         self._seen: set[bytes] = set()
         self.add(labellings)
@@ -265,7 +293,13 @@ class Candidates:
 
     def aligned(self, labels):
         """Labels in the numbering that they have here."""
-        return aligned(labels, np.eye(self.n_clusters)[self.labels[0]]) if self.labels else labels
+        if not self.labels:
+            return labels
+        costs = 0.0
+        if self._bounds is not None:  # one sample out of them costs more than all that agree
+            sizes = np.bincount(labels, minlength=self.n_clusters)
+            costs = (len(labels) + 1) * out_of_bounds(sizes, *self._bounds)
+        return aligned(labels, np.eye(self.n_clusters)[self.labels[0]], costs)
 
     def add(self, labellings):
         """Append those that are new; return how many."""
@@ -490,7 +524,11 @@ def pool(K, machine, band, rng):
             scores.append(-means.transform(places))
     if band.links.teaches:
         scores.append(taught_scores(K, machine, band))
-    found = Candidates((band.nearest(score) for score in scores), n_clusters)
+    found = Candidates(
+        (band.nearest(band.numbered(score)) for score in scores),
+        n_clusters,
+        None if band.bounds is None else band.sizes,
+    )
     values, vectors = leading_eigenvectors(K, min(ROUGH_RANK, n_samples - 1), rng)
     rough = FeatureSpace(vectors * np.sqrt(np.maximum(values, 0.0)))
     found.add([alternate(rough, labels, machine, band)[0] for labels in found.labels])

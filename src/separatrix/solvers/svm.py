@@ -29,7 +29,8 @@ from scipy.linalg import cho_factor, cho_solve
 from separatrix._sklearn import like, namespace_of, one_blas_thread, to_numpy
 from separatrix.data.rows import join_rows, map_chunks
 from separatrix.labels.links import linked_labels, linked_signs
-from separatrix.labels.sizes import balanced_offsets, balanced_threshold
+from separatrix.labels.sizes import balanced_offsets, balanced_threshold, bounded_threshold
+from separatrix.models.scores import score_features
 from separatrix.solvers.ridge import FeatureRidge, RidgeModel
 
 # Relative residual of z = f at which a machine is good enough: at three times this, one label of
@@ -527,14 +528,18 @@ class Step:
 
 
 class LabelUpdate:
-    """Labels of the values that machines have, of least loss among those in balance."""
+    """Labels of the values that machines have, of least loss among those in balance.
 
-    def __init__(self, sample_weight, n_clusters, *, loss, balance, links=None):
+    With `sizes`, they are of least loss among those whose clusters have counts within these.
+    """
+
+    def __init__(self, sample_weight, n_clusters, *, loss, balance, links=None, sizes=None):
         self._weight = sample_weight
         self._links = links
         self._n_clusters = n_clusters
         self._loss = loss
         self._balance = balance
+        self._bounds = sizes
 
     def _sizes(self, n_samples):
         """Smallest and largest weights of clusters, around the shares of known labels."""
@@ -549,6 +554,8 @@ class LabelUpdate:
     def __call__(self, fitted):
         """Label the samples by the values of one machine, or of one for each cluster."""
         xp, _ = namespace_of(fitted[0])
+        if self._bounds is not None:
+            return self._bounded_step(fitted)
         if self._n_clusters == 2 and self._links is not None and self._links.teaches:
             return self._taught_step(fitted[0])
         if self._n_clusters == 2:
@@ -573,6 +580,24 @@ class LabelUpdate:
             labels = like(found.labels, scores)
         dtype = xp.int8 if self._n_clusters < 128 else xp.int32
         return Step(xp.astype(labels, dtype), found.offsets, found.within)
+
+    def _bounded_step(self, fitted):
+        """Labels whose clusters have counts within bounds, which may separate equal samples."""
+        from separatrix.labels.bounded import bounded_transport
+
+        sizes, values, shifts = self._bounds.scaled(fitted[0].shape[0]), fitted[0], None
+        if self._n_clusters == 2:
+            cut = bounded_threshold(
+                values, self._weight, loss=self._loss, least=sizes.least, most=sizes.most
+            )
+            shifts, values = np.array([-cut.threshold]), values - cut.threshold
+        else:
+            values = namespace_of(values)[0].stack(fitted, axis=1)
+        columns = to_numpy(score_features(values, self._n_clusters))
+        found = bounded_transport(columns, *sizes.bounds)
+        dtype = np.int8 if self._n_clusters < 128 else np.int32
+        labels = like(found.labels.astype(dtype), values)
+        return Step(labels, found.prices if shifts is None else shifts, within=True)
 
     def _linked_step(self, margins, shift):
         """Labels of two clusters with the least loss among those that keep balance and links."""
