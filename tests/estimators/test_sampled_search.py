@@ -57,9 +57,10 @@ def test_classifiers_are_ridge_regressions_on_labels_of_more_samples(
     own = np.ones(len(X)) if weight is None else problem.sample_weight
     n_searched = 500 if problem.row_weight is None else problem.row_weight.sum()
     Z = problem._features(problem.X)
-    scores = problem._features(problem.X) @ np.linalg.lstsq(
-        problem._low_rank.projection, rule.coef.T, rcond=None
-    )[0]
+    scores = (
+        problem._features(problem.X)
+        @ np.linalg.lstsq(problem._low_rank.projection, rule.coef.T, rcond=None)[0]
+    )
     labels = scores.argmax(axis=1)  # sizes are within their bounds, so that offsets are zero
     ridge = Ridge(options["reg"] * own.sum() / n_searched, fit_intercept=False)
     ridge.fit(Z, targets_of(labels, N_CLUSTERS), sample_weight=own)
