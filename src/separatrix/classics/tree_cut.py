@@ -76,7 +76,9 @@ class TreeCutClustering(BaseClustering):
         than the other samples of an even share, ``n_samples / n_clusters``.
     smallest_share : float, default=0.25
         Smallest size of the parts that a cut leaves, as a multiple of an even share, ``n_samples /
-        n_clusters``; leaves of the tree do not count. For `rule="cut"`.
+        n_clusters``; leaves of the tree do not count. Where many clusters of similar sizes
+        overlap, 0.5 finds more of them; where sizes differ, it joins small ones. For
+        `rule="cut"`.
     unevenness : float, default=0.3
         Gini index of the sizes, from 0 to 1, above which a smallest cluster is joined first; 1 is
         single linkage. For `rule="join"`.
