@@ -131,3 +131,47 @@ def test_more_kernel_features_than_a_wide_matrix_has_stay_as_they_are(monkeypatc
     np.testing.assert_array_equal(
         DiscriminativeKMeans(3, kernel="rbf").fit(X).labels_, model.labels_
     )
+
+
+def many_overlapping():
+    """More samples than starts are found on, in clusters that k-means takes long to tell apart."""
+    rng = np.random.default_rng(3)
+    centers = rng.normal(size=(8, 6))
+    return centers[rng.integers(0, 8, 60_000)] + rng.normal(size=(60_000, 6))
+
+
+def test_momentum_ends_at_a_fixed_point_and_never_loses(monkeypatch):
+    """Where many samples overlap: the nearest of the means of the labels are the labels."""
+    X = many_overlapping()
+    model = DiscriminativeKMeans(8, tol=0, max_iter=1000).fit(X)
+    assert (np.diff(model.history_) >= 0).all()
+    rows = X - X.mean(axis=0)
+    A = lloyd.whitening_of(np.cov(X.T, bias=True), 1.0)
+    means = np.array([rows[model.labels_ == c].mean(axis=0) for c in range(8)]) @ A
+    nearest = ((rows @ A)[:, None] - means) ** 2
+    np.testing.assert_array_equal(nearest.sum(axis=2).argmin(axis=1), model.labels_)
+    # the same without momentum takes longer to one that is no better
+    monkeypatch.setattr(lloyd, "Momentum", lambda tol: lloyd.update_means)
+    plain = DiscriminativeKMeans(8, tol=0, max_iter=1000).fit(X)
+    assert model.n_iter_ < 0.7 * plain.n_iter_
+    assert model.objective_ >= plain.objective_ * (1 - 1e-3)
+
+
+def test_an_update_that_loses_is_replaced_by_a_plain_one():
+    """Means that momentum throws far off, so that clusters are lost or scatter is."""
+    X = many_overlapping()
+    problem = lloyd.WhitenedProblem.whitened(X, None, np.random.RandomState(0), reg=1.0)
+    start = np.random.default_rng(0).integers(8, size=len(X))
+    twins = [problem.partition(8) for _ in range(2)]
+    for partition in twins:
+        partition.assign(start)
+        lloyd.update_means(problem, partition)
+    momentum = lloyd.Momentum(0.0)
+    momentum(problem, twins[0])
+    momentum._last = momentum._last + 1e3 * np.random.default_rng(1).normal(size=(8, 6))
+    _, _, moved = momentum(problem, twins[0])
+    for _ in range(2):
+        before = twins[1].labels.copy()
+        lloyd.update_means(problem, twins[1])
+    np.testing.assert_array_equal(twins[0].labels, twins[1].labels)
+    assert moved >= (twins[1].labels != before).sum()

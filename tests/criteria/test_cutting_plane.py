@@ -19,8 +19,8 @@ from separatrix.criteria.cutting_plane import (
     PlaneProblem,
     cutting_planes,
     machine_at,
-    minimize_over_planes,
 )
+from separatrix.solvers.planes import minimize_over_planes
 from support import fit_quietly, groups
 from transport_support import best_total
 

@@ -18,7 +18,9 @@ def few_candidates(monkeypatch):
     """Two that learn and two that do not: all would take long, and show no more."""
     names = ("k-means", "separation", "mixture", "tree cut")
     some = {name: default_candidates()[name] for name in names}
-    monkeypatch.setattr("separatrix.selection.auto.default_candidates", lambda tier: some)
+    monkeypatch.setattr(
+        "separatrix.selection.auto.default_candidates", lambda tier, n_clusters: some
+    )
 
 
 def overlapping():
@@ -76,7 +78,7 @@ def test_weights_are_passed_on_and_samples_without_weight_are_not_seen(monkeypat
     )
     monkeypatch.setattr(
         "separatrix.selection.auto.default_candidates",
-        lambda tier: {"spy": candidate, **default_candidates()},
+        lambda tier, n_clusters: {"spy": candidate, **default_candidates()},
     )
     model = AutoClustering(3, random_state=0).fit(X, sample_weight=weight)
     np.testing.assert_array_equal(model.sample_indices_, np.flatnonzero(weight))

@@ -219,6 +219,17 @@ def test_every_candidate_finds_blobs(blobs):
     assert not any(note.startswith("failed") for note in notes)
 
 
+def test_many_clusters_have_fewer_candidates_of_most_kinds():
+    few, many = (default_candidates(n_clusters=k) for k in (20, 21))
+    assert few.keys() == default_candidates().keys()
+    assert many.keys() < few.keys()
+    lost = {few[name].family for name in few.keys() - many.keys()}
+    lost -= {one.family for one in many.values()}
+    assert lost == {"mixture", "volume", "information"}
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    assert compare_clusterings(X, n_clusters=21, random_state=0).names == [*many]
+
+
 def test_the_default_candidates_can_be_compared_too(blobs):
     found = compare_clusterings(blobs[0], n_clusters=3, random_state=0)
     assert found.names == [*default_candidates()]

@@ -244,7 +244,7 @@ def discriminants(problem, partition):
 
     In coordinates in which T is the identity they span the means of the clusters.
     """
-    means = problem.coordinates(partition)
+    means = problem.coordinates(problem.centers(partition))
     weighted = np.sqrt(np.maximum(partition.weights, 0.0))[:, None] * means
     _, _, directions = svd(weighted, full_matrices=False)
     return problem.whitening @ directions[: partition.n_clusters - 1].T

@@ -76,7 +76,9 @@ class TreeCutClustering(BaseClustering):
         than the other samples of an even share, ``n_samples / n_clusters``.
     smallest_share : float, default=0.25
         Smallest size of the parts that a cut leaves, as a multiple of an even share, ``n_samples /
-        n_clusters``; leaves of the tree do not count. For `rule="cut"`.
+        n_clusters``; leaves of the tree do not count. Where many clusters of similar sizes
+        overlap, 0.5 finds more of them; where sizes differ, it joins small ones. For
+        `rule="cut"`.
     unevenness : float, default=0.3
         Gini index of the sizes, from 0 to 1, above which a smallest cluster is joined first; 1 is
         single linkage. For `rule="join"`.
@@ -303,6 +305,8 @@ class TreeProblem:
     ----------
     X : ndarray of shape (n_samples, n_features)
         The samples.
+    known : KnownRows
+        The distinct samples.
     first : ndarray of int of shape (n_distinct,)
         The first sample of each set of equal ones.
     place : ndarray of int of shape (n_samples,)
@@ -328,6 +332,7 @@ class TreeProblem:
     """
 
     X: np.ndarray
+    known: KnownRows
     first: np.ndarray
     place: np.ndarray
     sizes: np.ndarray
@@ -345,12 +350,14 @@ class TreeProblem:
     def of(cls, X, n_neighbors, sample_weight=None, links=None):
         """The tree of samples whose links are smoothed by so many neighbours."""
         # in the order of their hashes, so that even ties do not depend on the order of samples
-        _, first, place = np.unique(row_hashes(X), return_index=True, return_inverse=True)
+        hashes, first, place = np.unique(row_hashes(X), return_index=True, return_inverse=True)
         exponent = exponent_of(X)
         rows = in_units(X[first], exponent)
         n_distinct, n_features = rows.shape
         many = n_distinct > MAX_SAMPLES
-        search_in = ApproximateSearch if many and n_features > MAX_FEATURES else ExactSearch
+        # for a tree a few neighbours of each sample are enough, and some of them may be missed
+        approximate = partial(ApproximateSearch, least_kept=MIN_NEIGHBORS)
+        search_in = approximate if many and n_features > MAX_FEATURES else ExactSearch
         radii, neighbors = np.zeros(n_distinct), None
         if many or n_neighbors > 1:
             n_sought = max(2 * n_neighbors, MIN_NEIGHBORS) if many else n_neighbors
@@ -370,6 +377,7 @@ class TreeProblem:
             parting = links_to_cut(tree, nodes, links.restricted(first))
         return cls(
             X=X,
+            known=KnownRows(hashes, np.arange(n_distinct)),
             first=first,
             place=place,
             sizes=np.bincount(place, sample_weight),
@@ -398,7 +406,7 @@ class TreeProblem:
 
     def model(self, clusters, n_clusters):
         """The model of the clusters of the distinct samples."""
-        known = KnownRows.of(self.X[self.first])
+        known = self.known
         return NearestSample(n_clusters, self.rows, self.radii, clusters, self.exponent, known)
 
     def completed(self, model):

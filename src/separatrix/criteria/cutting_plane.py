@@ -1,13 +1,13 @@
 """Maximum margin clustering by cutting planes: a few dozen passes over sparse data of any size."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from separatrix._sklearn import Interval, like, namespace_of, one_blas_thread, to_numpy
+from separatrix._sklearn import Interval, like, namespace_of, to_numpy
 from separatrix.data.moments import Units, finite_moments
 from separatrix.data.rows import join_rows, map_chunks
 from separatrix.estimators.base import BoundaryClustering, best_of_starts
@@ -32,13 +32,14 @@ from separatrix.models.starts import (
 )
 from separatrix.result import Labelling, SolverResult, Status, renumbered
 from separatrix.similarity.kernels import Kernel, constant_to_kernel
+from separatrix.solvers.plane_pairs import solve_plane_pairs
+from separatrix.solvers.planes import minimize_over_planes
 
 __all__ = [
     "CuttingPlaneMarginClustering",
     "PlaneProblem",
     "cutting_planes",
     "machine_at",
-    "minimize_over_planes",
     "solve_cutting_plane",
 ]
 
@@ -51,8 +52,6 @@ PATIENCE = 20
 TINY = 1e-300
 # Weight of samples without any in a transport, in units of the least.
 ABSENT = 1e-6
-# Most steps of the interior-point method, which takes about fifteen.
-MAX_STEPS = 60
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -65,7 +64,8 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     this concave-convex procedure lowers the objective at each update [1]_. Each fit is solved by
     cutting planes, averages over all samples that bound the loss from below. A few dozen are
     enough for any number of samples, so time is linear in the nonzero entries of X. More than two
-    clusters share one multi-class machine [2]_.
+    clusters share one multi-class machine [2]_, but if there are more than features and one more,
+    each two neighbouring clusters have a machine of their own.
 
     Parameters
     ----------
@@ -134,13 +134,15 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         data, except where bounds on sizes bind.
     coef_ : array of shape (n_boundaries, n_features)
         Normals of the boundaries, for the linear kernel. One for two clusters, otherwise one for
-        each cluster, of which the largest score wins.
+        each cluster, of which the largest score wins; or one for each two clusters, if there are
+        more than features and one more, and no bounds on sizes.
     intercept_ : array of shape (n_boundaries,)
         Offsets of the boundaries.
     boundary_sides_ : ndarray of shape (n_boundaries, n_clusters)
         Side of each boundary that each cluster lies on: 1 or -1, and 0 where it does not matter.
     objective_ : float
         Half the squared norm of the normals plus C times the sum of the losses: smaller is better.
+        The sum over all machines, if neighbouring clusters have their own.
         It is nan for one cluster, or for fewer distinct samples than clusters.
     history_ : list of float
         Objective at each iteration. It never rises.
@@ -173,6 +175,13 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
     The defaults depart from the papers, which choose C and l by the true classes: here `C` follows
     the scale of the data. The machine of more than two clusters has biases, without which it would
     depend on where the origin lies.
+
+    Its clusters are cones around the mean of all samples, because `score_balance` hardly leaves it
+    any biases. More clusters than features, and one more, do not fit into cones. Then there is a
+    machine of two clusters for each pair of neighbours among the starting clusters, with the mean
+    of these in the place of that of all samples; other pairs are cut halfway between their means.
+    New labels need not lower the sum of these objectives, and the loop ends where they do not.
+    With bounds on sizes all clusters share one machine.
 
     The loop also ends when an update lowers the objective by no more than `tol` times its value.
     Kernels other than the linear one use at most `n_components` features and have no `coef_`.
@@ -289,8 +298,14 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
         strength = self._resolved_C(problem) * problem.weight
         sizes = self._sizes_in_bounds(problem.X.shape[0])
 
+        # one machine has no room for more clusters than features and one more
+        has_room = self.n_clusters <= problem.X.shape[1] + 1
+        solve_planes: Any = solve_plane_pairs
+        if has_room or sizes is not None:
+            solve_planes = partial(solve_cutting_plane, sizes=sizes)
+
         def solve(part, start, progress):
-            return solve_cutting_plane(
+            return solve_planes(
                 part,
                 labels_of_start(start, part, self.n_clusters),
                 n_clusters=self.n_clusters,
@@ -300,7 +315,6 @@ class CuttingPlaneMarginClustering(BoundaryClustering):
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
-                sizes=sizes,
             )
 
         return best_of_starts(
@@ -604,62 +618,3 @@ def _multiclass(scores, labels):
     pulls = xp.astype(is_own, scores.dtype) - xp.astype(rival[:, None] == clusters, scores.dtype)
     lead = xp.take_along_axis(scores, own[:, None], axis=1)[:, 0] - xp.max(rivals, axis=1)
     return xp.astype(own, xp.int8 if n_clusters < 128 else xp.int32), pulls, 1 - lead
-
-
-def minimize_over_planes(gram, biases, offsets, *, tol):
-    r"""Least of the norm plus the highest plane, by its dual: the shares of the planes in w / C.
-
-    .. math:: \max_{\alpha} \; d^\top\alpha - \tfrac12 \alpha^\top G \alpha - \|H^\top\alpha\|_1
-              \quad \text{subject to} \quad \mathbf 1^\top\alpha = 1, \; \alpha \ge 0
-
-    with the `offsets` d, n C times the products of slopes as the `gram` G, and the `biases` H in
-    units of their bound; two multipliers for the box of each bias make the last term linear.
-
-    Returns the shares, the biases in units of their bound, and the dual value.
-    """
-    n_planes, n_biases = biases.shape
-    one, zero = np.eye(n_biases), np.zeros((2 * n_biases, 1))
-    E = np.block([[np.ones((n_planes, 1)), biases], [zero, np.vstack([-one, one])]])
-    c = np.append(offsets, np.full(2 * n_biases, -1.0))
-    Q = np.pad(gram, (0, 2 * n_biases))
-    z, x = maximize_quadratic(Q, c, E, np.eye(1 + n_biases)[0], tol=tol)
-    shares = z[:n_planes] / z[:n_planes].sum()
-    value = shares @ offsets - 0.5 * shares @ gram @ shares - np.abs(shares @ biases).sum()
-    return shares, np.clip(x[1:], -1, 1), value
-
-
-@one_blas_thread
-def maximize_quadratic(Q, c, E, e, *, tol):
-    r"""Maximise :math:`c^\top z - \frac12 z^\top Q z` subject to :math:`E^\top z = e, z \ge 0`.
-
-    Mehrotra's predictor-corrector method. The first column of E has a one in every row whose slack
-    could be negative, which gives a start with positive slacks.
-
-    Returns z, and the multipliers x of the equations.
-    """
-    n = len(c)
-    z = np.full(n, 1 / n)
-    x = e * (1 + (c - Q @ z).max())
-    slack = Q @ z + E @ x - c
-    for _ in range(MAX_STEPS):
-        gap, unmet = z @ slack, e - E.T @ z
-        if gap <= tol and np.abs(unmet).max() <= tol:
-            break
-        # planes may repeat, and only differences of biases count, so a little is added to the
-        # diagonal
-        factor = cho_factor(Q + np.diag(slack / z + 1e-14 * np.diag(Q)))
-        inner = cho_solve(factor, E)
-        schur = E.T @ inner
-        schur += 1e-14 * schur.max() * np.eye(len(e))
-        change = -z * slack  # of the products of z and slack
-        for corrected in (False, True):
-            dz = cho_solve(factor, change / z)
-            dx = np.linalg.solve(schur, E.T @ dz - unmet)
-            dz = dz - inner @ dx
-            dslack = (change - slack * dz) / z
-            length = 0.99 / max(0.99, -np.append(dz / z, dslack / slack).min())
-            if not corrected:
-                left = (z + length * dz) @ (slack + length * dslack)
-                change += (left / gap) ** 3 * gap / n - dz * dslack
-        z, x, slack = z + length * dz, x + length * dx, slack + length * dslack
-    return z, x

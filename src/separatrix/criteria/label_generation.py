@@ -143,6 +143,9 @@ class LabelGenerationMarginClustering(LabelMixtureClustering):
     The search sorts samples by their values, so the order of the rows makes no difference, except
     for dask arrays, from which samples are drawn by their positions.
 
+    For more than 20 clusters, and more samples than the search uses, the machines that label the
+    others are those of least squares, which are updated on up to 100 samples per cluster.
+
     For the linear kernel samples are centred.
 
     References

@@ -187,6 +187,9 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     best of `n_init` starts is kept. With `solver="printed"` Algorithm 3 ends the search, as in the
     paper, and `labels_` are what the classifiers of its labels predict.
 
+    For more than 20 clusters, and more samples than the search uses, the classifiers of all
+    samples are fitted to up to 100 samples per cluster, which those of the search label.
+
     For the linear kernel samples are centred. Shaking two clusters takes one start, whatever
     `n_init`: in the first round one cluster claims all samples, so the start has no effect. More
     than 20 clusters, which random starts do not find, take one start too: the best of ten runs of
@@ -520,16 +523,24 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     if by_advantage:
         best = max(found, key=lambda run: run.advantage(problem.R, most=1.0))
     # 2) classifiers of all samples, with offsets that keep the sizes of clusters
-    targets = targets_of(best.labels, n_clusters)
-    targets = targets[:, 1:] if n_clusters == 2 else targets
-    boundaries, labelling = problem.sized(
-        problem.classifiers(
+    least, most = problem.sizes.least, problem.sizes.most
+    if problem.settles(n_clusters):
+        rule = problem.settled(  # more than one update would let few clusters grow
+            best.labels,
+            n_clusters=n_clusters,
+            reg=problem.reg,
+            least=least,
+            most=most,
+            max_updates=1,
+        )
+    else:
+        targets = targets_of(best.labels, n_clusters)
+        targets = targets[:, 1:] if n_clusters == 2 else targets
+        rule = problem.classifiers(
             problem.multipliers(targets),
             partial(ridge_weights, targets=targets, reg=problem.reg, weight=weight),
-        ),
-        problem.sizes.least,
-        problem.sizes.most,
-    )
+        )
+    boundaries, labelling = problem.sized(rule, least, most)
     status = Status.CONVERGED
     if labelling.empty.any():
         status = Status.DEGENERATE

@@ -46,6 +46,8 @@ from separatrix.solvers.margin_distribution import FeatureSpace, KernelSpace
 
 # Up to this many samples, threads of BLAS and of k-means only wait for each other.
 ONE_THREAD_ROWS = 1_000
+# Most updates of the machines of many clusters, on more samples than were searched.
+SETTLING_UPDATES = 10
 # Gaps below this share of the objective are due to rounding.
 ROUNDING = 1e-9
 # A margin above this share of the smallest one that costs nothing nearly reaches it.
@@ -293,15 +295,26 @@ def solve_label_mixture(
     else:
         labels, machines = alternate(space, labels, machine, band)
     # 3) the clusters of all samples
-    is_bounded = problem.band.bounds is not None
-    keep_sizes = problem.bounded if is_bounded else problem.sized
-    boundaries, labelling = keep_sizes(
-        problem.classifiers(
+    least, most = problem.band.sizes
+    if problem.settles(n_clusters):
+        # a Newton step from no machine is one of least squares
+        reg = 0.5 * len(labels) / machine.strength
+        rule = problem.settled(
+            labels,
+            n_clusters=n_clusters,
+            reg=reg,
+            least=least,
+            most=most,
+            max_updates=SETTLING_UPDATES,
+        )
+    else:
+        rule = problem.classifiers(
             np.column_stack([found.coef for found in machines]),
             partial(weights_of_features, machine=machine, labels=labels, n_clusters=n_clusters),
-        ),
-        *problem.band.sizes,
-    )
+        )
+    is_bounded = problem.band.bounds is not None
+    keep_sizes = problem.bounded if is_bounded else problem.sized
+    boundaries, labelling = keep_sizes(rule, least, most)
     keeps_vote = readout == "vote" and problem.drawn is None  # the paper labels what it has seen
     if keeps_vote:
         voted = problem.samples_of(labels).astype(np.int32)

@@ -19,8 +19,14 @@ from separatrix.models.boundaries import Boundaries
 from separatrix.models.scores import score_features
 from separatrix.result import Labelling, decoded
 from separatrix.similarity.kernels import Kernel, mean_of, normals_of
+from separatrix.solvers.flips import ridge_weights, targets_of
 
 REMEDY = "use a smaller max_samples"
+# With more clusters than this, so many samples of each settle the classifiers, until no more than
+# this share of them changes.
+FEW_CLUSTERS = 20
+SETTLING_SAMPLES = 100
+SETTLED = 1e-3
 
 
 def search_fields(estimator, X, sample_weight, links, rng, *, merges=True):
@@ -248,12 +254,88 @@ class SearchProblem:
             if self.kernel.is_precomputed:
                 feature_map = replace(feature_map, landmarks=self.sample_indices)
             return replace(Boundaries.one_vs_rest(multipliers.T, offsets), feature_map=feature_map)
-        low_rank = self.kernel.low_rank_map(self.rows, max_rank=self.n_components).checked()
-        weights = weights_of(np.asarray(low_rank(self.rows), dtype=np.float64))
+        return self._of_features(weights_of(self._features(self.rows)))
+
+    @cached_property
+    def _low_rank(self):
+        """Map of samples to features of the kernel."""
+        return self.kernel.low_rank_map(self.rows, max_rank=self.n_components).checked()
+
+    def _features(self, rows):
+        return np.asarray(self._low_rank(rows), dtype=np.float64)
+
+    def _of_features(self, weights):
+        """Classifiers with these weights of the features."""
         # with weights of kernel values at the landmarks, samples need not be mapped to features
-        coef = (low_rank.projection @ weights).T
-        feature_map = replace(low_rank, projection=None)
-        return replace(Boundaries.one_vs_rest(coef, offsets), feature_map=feature_map)
+        coef = (self._low_rank.projection @ weights).T
+        feature_map = replace(self._low_rank, projection=None)
+        boundaries = Boundaries.one_vs_rest(coef, np.zeros(weights.shape[1]))
+        return replace(boundaries, feature_map=feature_map)
+
+    def settles(self, n_clusters):
+        """Whether there are so many clusters that few samples of each were searched."""
+        return (
+            n_clusters > FEW_CLUSTERS
+            and self.is_sampled
+            and self.links is None
+            and not self.kernel.is_linear
+        )
+
+    def settled(self, labels, *, n_clusters, reg, least, most, max_updates):
+        """Classifiers by least squares that settle on more samples than were searched.
+
+        The samples of a cluster that were searched are too few to tell where it ends. So the
+        classifiers of these label more, with the sizes of clusters within bounds, the next ones
+        are fitted to all of these labels, and so on.
+
+        Parameters
+        ----------
+        labels : ndarray of int of shape (n_rows,)
+            Labels of the searched rows.
+        n_clusters : int
+            Number of clusters.
+        reg : float
+            Weight of norms beside the squared errors of as many samples as were searched.
+        least, most : ndarray of shape (n_clusters,)
+            Bounds of the sizes of the clusters of all samples.
+        max_updates : int
+            Most updates of the labels of more samples.
+
+        Returns
+        -------
+        boundaries : Boundaries
+        """
+        from separatrix.labels.offsets import first_offsets  # which loads numba
+
+        counted = np.ones(self.rows.shape[0]) if self.row_weight is None else self.row_weight
+        n_searched = float(counted.sum())
+
+        def weights_of(Z, labels, weight):
+            targets = targets_of(labels, n_clusters)
+            weight = weight * (n_searched / weight.sum())
+            return ridge_weights(Z, targets=targets, reg=reg, weight=weight)
+
+        weights = weights_of(self._features(self.rows), labels, counted)
+        # the samples are in an order of their values, so that it makes no difference how they came
+        drawn = self._evenly(SETTLING_SAMPLES * n_clusters)
+        Z = self._features(rows_at(self.X, drawn))
+        own = np.ones(len(drawn)) if self.sample_weight is None else self.sample_weight[drawn]
+        share, labels = own.sum() / self.n_counted, None
+        for _ in range(max_updates):
+            scores = Z @ weights
+            offsets = first_offsets(scores, own, share * least, share * most)
+            before, labels = labels, (scores + offsets).argmax(axis=1)
+            weights = weights_of(Z, labels, own)
+            if before is not None and np.average(labels != before, weights=own) <= SETTLED:
+                break
+        return self._of_features(weights)
+
+    def _evenly(self, size):
+        """Samples of positive weight, in even steps of their order."""
+        weight, n_samples = self.sample_weight, self.X.shape[0]
+        present = np.arange(n_samples) if weight is None else np.flatnonzero(weight)
+        places = np.linspace(0, len(present) - 1, min(size, len(present)))
+        return present[places.astype(np.int64)]
 
     def sized(self, boundaries, least, most):
         """Boundaries with offsets that keep cluster sizes, and a labelling that keeps links."""

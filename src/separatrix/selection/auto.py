@@ -211,6 +211,7 @@ class AutoClustering(
     -----
     Candidates use distances as they are: scale features first if their units differ. More than
     50 features are replaced by 50 principal components.
+    For more than 20 clusters, those are left out that then take most of the time.
 
     On data sets with known classes (`benchmarks/choices/selection.py`) the consensus is on average
     ahead of every single method; on real measurements it is better than k-means and about as good
@@ -578,7 +579,7 @@ class AutoClustering(
         return compared(
             geometry.X,
             geometry,
-            families_of(default_candidates(self.tier)),
+            families_of(default_candidates(self.tier, n_clusters)),
             n_clusters,
             self.n_jobs,
             rng,

@@ -388,7 +388,7 @@ def compare_clusterings(
             raise ValueError(
                 "n_clusters=None needs estimators that set it; pass n_clusters or estimators."
             )
-        candidates = families_of(default_candidates())
+        candidates = families_of(default_candidates(n_clusters=n_clusters))
     else:
         candidates = named_candidates(estimators)
     if not candidates:

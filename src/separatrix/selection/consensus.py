@@ -12,11 +12,14 @@ __all__ = [
     "agreement_words",
     "consensus_labels",
     "family_weights",
+    "kmeans_runs",
     "standing_of",
     "support_by_others",
     "vote_shares",
     "vote_weights",
 ]
+# Clusters beyond which time is saved.
+MANY_CLUSTERS = 20
 # Features up to which shapes can be seen, so that predictions are good.
 FEW_FEATURES = 3
 # Difference in predicted validity that divides the weight of a vote by e, for few features and for
@@ -150,8 +153,13 @@ def consensus_labels(labellings, weights, n_clusters, rng):
     )
     if len(places) <= n_clusters:
         return inverse.ravel()
-    model = KMeans(n_clusters, n_init=10, random_state=rng)
+    model = KMeans(n_clusters, n_init=kmeans_runs(n_clusters), random_state=rng)
     return model.fit(places, sample_weight=counts).labels_[inverse.ravel()]
+
+
+def kmeans_runs(n_clusters):
+    """Runs of k-means in spaces of as many dimensions as clusters, or more; fewer for many."""
+    return 10 if n_clusters <= MANY_CLUSTERS else 3
 
 
 def vote_shares(consensus, labellings, weights, n_clusters):

@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import separatrix
+from separatrix.selection.consensus import MANY_CLUSTERS, kmeans_runs
 from separatrix.similarity.spanning_trees import cut_labels, joined_labels
 
 __all__ = ["CURVE_CANDIDATES", "Candidate", "Given", "default_candidates"]
@@ -37,11 +38,15 @@ class Candidate:
         Labels from a Geometry, a number of clusters and a RandomState.
     learns : bool
         Whether it takes weights of samples, links and known labels besides, by name.
+    suits_many : bool
+        Whether it also runs for many clusters. Gaussians are not determined by the few samples of
+        each then, and others take most of the time to find what similar candidates find, too.
     """
 
     family: str
     labels: Callable
     learns: bool = False
+    suits_many: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,22 +84,30 @@ class Given:
         return float(adjusted_rand_score(known[known >= 0], labels[known >= 0]))
 
 
-def default_candidates(tier="fast"):
-    """Candidates by name.
+def default_candidates(tier="fast", n_clusters=2):
+    """Candidates by name, for a number of clusters.
 
     Many are cheap variants of each other: the vote gains more from them than from a few costly
     ones.
     """
+    found = _all_candidates(tier)
+    if n_clusters > MANY_CLUSTERS:
+        found = {name: one for name, one in found.items() if one.suits_many}
+    return found
+
+
+def _all_candidates(tier):
     ranks = partial(mixture, rows="normal_scores")
+    of_few = partial(Candidate, suits_many=False)
     fast = {
         "k-means": Candidate("means", k_means, learns=True),
         "LDA-k-means": Candidate("means", lda_k_means, learns=True),
-        "mixture": Candidate("mixture", mixture),
-        "smooth mixture": Candidate("mixture", partial(mixture, ridge=0.1)),
-        "diagonal mixture": Candidate("mixture", partial(mixture, covariance_type="diag")),
-        "tied mixture": Candidate("mixture", partial(mixture, covariance_type="tied")),
-        "mixture of ranks": Candidate("mixture", partial(ranks, ridge=0.05)),
-        "diagonal mixture of ranks": Candidate("mixture", partial(ranks, covariance_type="diag")),
+        "mixture": of_few("mixture", mixture),
+        "smooth mixture": of_few("mixture", partial(mixture, ridge=0.1)),
+        "diagonal mixture": of_few("mixture", partial(mixture, covariance_type="diag")),
+        "tied mixture": of_few("mixture", partial(mixture, covariance_type="tied")),
+        "mixture of ranks": of_few("mixture", partial(ranks, ridge=0.05)),
+        "diagonal mixture of ranks": of_few("mixture", partial(ranks, covariance_type="diag")),
         "Ward": Candidate("linkage", ward),
         "Ward of ranks": Candidate("linkage", partial(ward, rows="normal_scores")),
         "chains": Candidate("chains", chains),
@@ -106,13 +119,13 @@ def default_candidates(tier="fast"):
         "spectral": Candidate("spectral", partial(spectral, graph="graph")),
         "shared spectral": Candidate("spectral", spectral),
         "whitened spectral": Candidate("spectral", partial(spectral, whitened=True)),
-        "spectral mixture": Candidate("spectral", spectral_mixture),
+        "spectral mixture": of_few("spectral", spectral_mixture),
         "spectral Ward": Candidate("embedding", spectral_ward),
         "spectral chains": Candidate("embedding", spectral_chains),
         "spectral tree cut": Candidate("embedding", spectral_tree_cut),
-        "volume": Candidate("volume", volume, learns=True),
+        "volume": of_few("volume", volume, learns=True),
         "separation": Candidate("separation", separation, learns=True),
-        "information": Candidate("information", information, learns=True),
+        "information": of_few("information", information, learns=True),
     }
     if tier == "fast":
         return fast
@@ -193,7 +206,8 @@ def tree_cut(geometry, n_clusters, rng, *, whitened=False, tree="core_tree"):
 def spectral(geometry, n_clusters, rng, *, whitened=False, graph="shared_graph"):
     """k-means on the spectral embedding of a graph."""
     places = (geometry.whitened if whitened else geometry).embedding(n_clusters, graph)
-    return KMeans(n_clusters, n_init=10, random_state=rng).fit_predict(places)
+    n_init = kmeans_runs(n_clusters)
+    return KMeans(n_clusters, n_init=n_init, random_state=rng).fit_predict(places)
 
 
 def spectral_mixture(geometry, n_clusters, rng):

@@ -16,6 +16,7 @@ from separatrix.similarity.device_search import (
     squared_distances,
 )
 from separatrix.similarity.forest import (
+    LEAST_KEPT,
     ApproximateSearch,
     NeighborTable,
     depth_of,
@@ -55,7 +56,7 @@ def approximate_others(rows, n_neighbors):
 def searched(rows, n_neighbors):
     """Most of the nearest other rows of each row, of shape (n_rows, n_neighbors)."""
     xp, _ = namespace_of(rows)
-    n_kept = min(max(n_neighbors, ApproximateSearch.LEAST_KEPT), rows.shape[0] - 1)
+    n_kept = min(max(n_neighbors, LEAST_KEPT), rows.shape[0] - 1)
     # 1) those in the same part of a tree; rows come in the order of the first tree
     orders = orders_of_trees(rows, n_kept + 1)
     places = xp.argsort(orders[0])

@@ -8,6 +8,9 @@ from separatrix._numba import in_threads, njit
 from separatrix._sklearn import one_blas_thread, openmp_threads
 from separatrix.similarity.neighbors import squared_distance
 
+# Neighbours that are kept during a search, if fewer are asked for: they lead to others.
+LEAST_KEPT = 15
+
 
 class ApproximateSearch:
     """Nearest rows, most of them but not all, in single precision.
@@ -23,6 +26,8 @@ class ApproximateSearch:
         Rows among which neighbours are searched.
     n_jobs : int or None
         Threads; None for as many as OpenMP has.
+    least_kept : int
+        Neighbours that are kept during the search, if fewer are asked for: they lead to others.
 
     References
     ----------
@@ -31,8 +36,6 @@ class ApproximateSearch:
     """
 
     N_TREES = 8
-    # Neighbours that are kept during the search, if fewer are asked for: they lead to others.
-    LEAST_KEPT = 15
     # The search ends after this many rounds, or when a round changes less than this share.
     MAX_ROUNDS, SETTLED = 12, 0.02
     # Number of rows from which the search for those nearest to a new row continues.
@@ -40,8 +43,8 @@ class ApproximateSearch:
     # Beyond this, in units of the known rows, all new ones are equally far.
     FARTHEST = 1e15
 
-    def __init__(self, rows, n_jobs=None):
-        self._n_jobs = n_jobs
+    def __init__(self, rows, n_jobs=None, least_kept=LEAST_KEPT):
+        self._n_jobs, self._least_kept = n_jobs, least_kept
         self._origin = rows.mean(axis=0)
         # a power of two, so that only numbers beyond single precision change
         largest = float(np.abs(rows - self._origin).max())
@@ -95,7 +98,7 @@ class ApproximateSearch:
 
     def _table_for(self, n_neighbors):
         """Neighbours of all rows, at least as many as asked for."""
-        n_kept = min(max(n_neighbors, self.LEAST_KEPT), len(self._rows) - 1)
+        n_kept = min(max(n_neighbors, self._least_kept), len(self._rows) - 1)
         if self._table is None or self._table.neighbors.shape[1] < n_kept:
             self._table = self._searched(n_kept)
         return self._table

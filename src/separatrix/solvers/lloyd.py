@@ -1,6 +1,7 @@
 """k-means: the updates that three methods run, each in its own features."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,15 +64,32 @@ class KMeansProblem(SampledProblem):
         ]
         return np.array(means) - self.total.mean
 
+    def coordinates(self, centers):
+        """The same in the coordinates in which distances are measured."""
+        return centers
+
+    def from_coordinates(self, rule):
+        """Linear scores of the features from those of the coordinates."""
+        return rule
+
+    def nearest(self, centers):
+        """Rule that gives each sample the cluster of the nearest of `centers`."""
+        rule = self.from_coordinates(Boundaries.nearest(self.coordinates(centers)))
+        return rule.shifted(self.shift + self.total.mean)
+
     def means(self, partition):
         """Rule that gives each sample the cluster of the nearest mean."""
-        return Boundaries.nearest(self.centers(partition)).shifted(self.shift + self.total.mean)
+        return self.nearest(self.centers(partition))
+
+    def scatter_between(self, partition):
+        """Weighted sum of the squared distances of means from the mean of all samples."""
+        squares = np.square(self.coordinates(self.centers(partition))).sum(axis=1)
+        return float(partition.weights @ squares)
 
     def objective(self, partition):
         """Sum of the squared distances of samples from the means of their clusters."""
         scatter = self.total.weight * self.total.variance.sum()
-        between = partition.weights @ np.square(self.centers(partition)).sum(axis=1)
-        return max(0.0, float(scatter - between))
+        return max(0.0, float(scatter - self.scatter_between(partition)))
 
 
 def update_means(problem, partition):
@@ -80,13 +98,47 @@ def update_means(problem, partition):
     return partition, means.pairwise, partition.assign(problem.rule(means))
 
 
-def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=update_means):
+class Momentum:
+    """The same with means that go on in the direction of their last change, by more each time.
+
+    Where clusters overlap, plain updates take many small steps the same way. As in Nesterov's
+    method with restarts, momentum begins anew where it loses scatter between clusters, and the
+    plain update takes its place. So the objective never gets worse, and the last update, which
+    shows that labels hardly change, is a plain one.
+    """
+
+    def __init__(self, tol):
+        self._tol = tol
+        self._last: Any = None
+        self._n_steps = 0
+
+    def __call__(self, problem, partition):
+        """Means of the labels and beyond, then labels; return the weight that moved, too."""
+        centers, scatter = problem.centers(partition), problem.scatter_between(partition)
+        ahead = centers
+        if self._n_steps:
+            share = self._n_steps / (self._n_steps + 3)
+            ahead = centers + share * (centers - self._last)
+        self._last, self._n_steps = centers, self._n_steps + 1
+        means = problem.nearest(ahead)
+        moved = partition.assign(means)
+        lost = partition.empty.any() or problem.scatter_between(partition) < scatter
+        if self._n_steps > 1 and (lost or moved <= self._tol * problem.total.weight):
+            self._n_steps = 0
+            means = problem.nearest(centers) if lost else problem.means(partition)
+            again = partition.assign(means)
+            moved = moved + again if lost else again
+        return partition, means.pairwise, moved
+
+
+def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=None):
     r"""Alternate between the means of a labelling and the labelling by the nearest mean.
 
     .. math:: \min_{y, m} \; \sum_i s_i \|\phi(x_i) - m_{y_i}\|^2
 
     Both steps lower the objective; with links the second finds the best labels that keep them. An
-    empty cluster has no mean, so the updates end there.
+    empty cluster has no mean, so the updates end there. Updates of many samples, which a solution
+    for some of them is the start of, gain momentum.
 
     Parameters
     ----------
@@ -102,15 +154,19 @@ def solve_lloyd(problem, start, *, n_clusters, max_iter, tol, progress, update=u
         Share of the samples that may still change clusters at the end.
     progress : Progress
         Where the loop counter comes from.
-    update : callable, default=update_means
+    update : callable, default=None
         Both steps: from a problem and a partition of it to a better partition, its boundaries,
-        and the weight of the samples that changed clusters.
+        and the weight of the samples that changed clusters. None is `update_means` or, for many
+        samples without links, `Momentum`.
 
     Returns
     -------
     result : SolverResult
         With a `Partition` as its labelling.
     """
+    if update is None:
+        gains = problem.is_sampled and problem.links is None
+        update = Momentum(tol) if gains else update_means
     is_ready = isinstance(start, Partition)
     partition = start if is_ready else problem.partition(n_clusters)
     if not is_ready:
@@ -203,16 +259,10 @@ class WhitenedProblem(KMeansProblem):
         """Linear scores of the features from those of the coordinates."""
         return replace(rule, coef=rule.coef @ self.whitening.T)
 
-    def coordinates(self, partition):
-        """Mean of each cluster less the mean of all samples, in the coordinates."""
-        return self.centers(partition) @ self.whitening
-
-    def means(self, partition):
-        """Rule that gives each sample the cluster of the nearest mean, in the coordinates."""
-        means = self.from_coordinates(Boundaries.nearest(self.coordinates(partition)))
-        return means.shifted(self.shift + self.total.mean)
+    def coordinates(self, centers):
+        """Centers in the coordinates."""
+        return centers @ self.whitening
 
     def objective(self, partition):
         """Share of the scatter that lies between clusters, summed over coordinates."""
-        squares = np.square(self.coordinates(partition)).sum(axis=1)
-        return float(partition.weights @ squares / self.total.weight)
+        return self.scatter_between(partition) / self.total.weight
