@@ -397,7 +397,8 @@ def _other_numbers(estimator, found):
         likeliest = getattr(estimator, "n_clusters_if_any_", 1)
         return f"; {if_any(likeliest)}: -k {likeliest}" if likeliest > 1 else ""
     others = getattr(estimator, "plausible_n_clusters_", ())[1:]
-    return f"; as plausible: {' or '.join(map(str, others))}" if others else ""
+    told = " or ".join(str(number) if number > 1 else "none" for number in others)
+    return f"; as plausible: {told}" if others else ""
 
 
 def _checkpoint(folder, table, features, estimator):
