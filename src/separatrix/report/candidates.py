@@ -62,6 +62,6 @@ def _agreeing(agreement):
 
 def curve_table(curve):
     numbers = [str(n_clusters) for n_clusters in curve]
-    values = np.array([*curve.values()])
-    evidence = with_bars(decimals(values), values - values.min())  # only differences mean something
+    values = np.array([*curve.values()])  # of which only differences mean something
+    evidence = with_bars(decimals(values), values - values.min())
     return table("Evidence for each number", ("clusters", numbers), ("evidence", evidence))

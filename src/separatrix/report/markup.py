@@ -105,7 +105,8 @@ def table(caption, *columns):
     names, lists = zip(*given, strict=True)
     kinds = [_kind(name, cells) for name, cells in given]
     top = join(map(markup, ['<th scope="col"{}>{}</th>'] * len(names), kinds, names))
-    tags = ['<th scope="row"{}><div class="name">{}</div></th>'] + ["<td{}>{}</td>"] * (len(names) - 1)
+    first = '<th scope="row"{}><div class="name">{}</div></th>'
+    tags = [first] + ["<td{}>{}</td>"] * (len(names) - 1)
     rows = (join(map(markup, tags, kinds, row)) for row in zip(*lists, strict=True))
     body = join(markup("<tr>{}</tr>", row) for row in rows)
     # wide tables scroll, which the keyboard must be able to do as well
