@@ -78,6 +78,9 @@ def test_number_of_clusters_is_found_where_it_is_plain(blobs):
     assert model.n_clusters_ == model.plausible_n_clusters_[0] == 3
     assert model.n_clusters_words_.startswith("3: no other number comes close")
     assert list(model.selection_curve_) == list(range(2, 7))  # it has clearly fallen
+    asked = AutoClustering(3).fit(blobs[0])
+    np.testing.assert_array_equal(asked.labels_, model.labels_)
+    np.testing.assert_array_equal(asked.confidence_, model.confidence_)
     model.set_params(n_clusters=2).fit(blobs[0])
     assert not hasattr(model, "selection_curve_")
 

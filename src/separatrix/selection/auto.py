@@ -333,9 +333,9 @@ class AutoClustering(
         taught = np.union1d(drawn, self._drawn(X, present, REFITTED_ROWS, deepcopy(rng)))
         rows = in_doubles(rows_at(X, taught))
         seen = replace(Seen.of(rows, np.searchsorted(taught, drawn)), indices=drawn)
-        # 2) whether there are clusters, which changes no later draw, and how many
+        # 2) whether there are clusters, and how many, neither of which changes a later draw
         structure = structure_of_samples(seen.rows, self.n_jobs, deepcopy(rng))
-        curve = self._curve(seen.geometry, structure, progress, rng)
+        curve = self._curve(seen.geometry, structure, progress, deepcopy(rng))
         plausible = plausible_numbers(curve, structure.p_value)
         n_clusters = self.n_clusters or plausible[0]
         if links is not None and n_clusters != asked:
