@@ -26,7 +26,6 @@ import warnings
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -50,7 +49,6 @@ from separatrix import AutoClustering
 from separatrix.models.extensions import RULES
 from separatrix.selection import consensus
 from separatrix.selection.auto import MAX_SAMPLES
-from separatrix.selection.number_of_clusters import plausible_numbers, selection_curve
 from separatrix.similarity.geometry import Geometry
 from separatrix.validity.features import Measures, labelling_features, sample_features
 from separatrix.validity.learned import learned_validity
@@ -218,21 +216,13 @@ def measure_default(name, rows, draw, choose, tiers=("fast", "thorough")):
             found[tier]["extensions"] = by_every_rule(model, X, score)
     if choose and draw == 0 and k <= MAX_CLUSTERS:
         auto = AutoClustering(max_clusters=MAX_CLUSTERS).fit(X)
-        curve = auto.selection_curve_ or curve_of(auto, X)
         found["choice"] = {
             "chosen": auto.n_clusters_,
-            "without the test": plausible_numbers(curve)[0],
+            "without the test": auto.n_clusters_if_any_,
             "plausible": auto.plausible_n_clusters_,
             "ARI": score(auto.labels_),
         }
     joblib.dump(found, path, compress=3)
-
-
-def curve_of(model, X):
-    """Evidence for each number of clusters, which a fit leaves out where it finds no clusters."""
-    geometry = Geometry(model.boundary_.frame(X[model.sample_indices_]))
-    rng, nobody = np.random.RandomState(0), SimpleNamespace(close=lambda: None)
-    return selection_curve(geometry, MAX_CLUSTERS, None, rng, lambda: nobody)
 
 
 def what_was_found(model, X, y, counts):

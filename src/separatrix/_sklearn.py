@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import _fit_context
+from sklearn.cluster._agglomerative import _hc_cut as cut_merges
 from sklearn.utils._array_api import (
     _convert_to_numpy,
     _max_precision_float_dtype,
@@ -34,6 +35,7 @@ __all__ = [
     "StrOptions",
     "check_same_namespace",
     "check_sample_weight",
+    "cut_merges",
     "fit_context",
     "is_dask",
     "is_lazy",

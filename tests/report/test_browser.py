@@ -247,6 +247,27 @@ def test_wide_tables_say_so_on_a_phone(opened, hostile_model):
             assert any(wide for wide, *_ in are_wide)
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_long_names_of_rows_leave_room_for_the_means(opened, width):
+    rng = np.random.default_rng(0)
+    kinds = ["Chinstrap penguin (Pygoscelis antarctica)", "Gentoo penguin (Pygoscelis papua)"]
+    size = np.repeat([0.0, 9.0], 45) + rng.normal(size=90)
+    X = pd.DataFrame({"species": np.repeat(kinds, 45), "size": size})
+    model = make_pipeline(TablePreparer(), MaximinSeparationClustering(2)).fit(X)
+    page = opened(model, X)
+    page.set_viewport_size({"width": width, "height": 800})
+    overlaps = page.locator("tr:has(td > .heat)").evaluate_all("""all => all.map(row => {
+        const range = document.createRange();
+        range.selectNodeContents(row.querySelector("th"));
+        const ends = Array.from(range.getClientRects(), box => box.right);
+        return Math.max(...ends) - row.querySelector("td").getBoundingClientRect().left;
+    })""")
+    assert len(overlaps) >= 2
+    assert max(overlaps) <= 0
+    mean = page.locator("td > .heat").first.bounding_box()
+    assert mean["x"] + mean["width"] <= width
+
+
 def test_words_of_clusters_fit_on_a_phone(opened, iris_model):
     page = opened(iris_model, IRIS)
     page.set_viewport_size({"width": 390, "height": 800})

@@ -20,6 +20,7 @@ from separatrix import (
 )
 from separatrix.metrics import clustering_error, separation_probability_score, validity_score
 from separatrix.plots import BoundaryDisplay, WeightsDisplay
+from separatrix.tables import TablePreparer
 
 
 def clusters_of_new_rows(X: np.ndarray) -> np.ndarray:
@@ -52,6 +53,11 @@ def weighted(X: np.ndarray) -> float:
 def tables(X: pd.DataFrame) -> pd.Series:
     pipeline = make_pipeline(StandardScaler(), MaximinSeparationClustering(3))
     return pd.Series(pipeline.fit_predict(X), index=X.index)
+
+
+def kept_columns(X: pd.DataFrame) -> list[str]:
+    preparer = TablePreparer(drop=["shop"], keep=["age"], standardize=False).fit(X)
+    return [one.column for one in preparer.findings_ if not one.left_out]
 
 
 def sparse_rows(X: np.ndarray) -> np.ndarray:
@@ -96,6 +102,7 @@ def main() -> None:
     y = np.repeat([0, 1, 2], 50)
     X = rng.normal(size=(150, 4)) + 5 * np.eye(3, 4)[y]
     print(clusters_of_new_rows(X), labels_at_once(X)[0].shape, known_pairs(X).shape, weighted(X))
+    print(kept_columns(pd.DataFrame({"shop": y, "age": X[:, 0], "visits": X[:, 1]})))
     print(tables(pd.DataFrame(X)).shape, sparse_rows(X).shape, known_classes(X, y == 0))
     print(methods_that_vote(X), compared(X).shape, pictures(X).get_title())
     print(scores(X, MaximinSeparationClustering(3).fit_predict(X), y), separatrix.__version__)

@@ -55,7 +55,7 @@ def package_stub():
 
 def module_stub(module):
     """Stub of a public module whose `_HOMES` say where its names are."""
-    homes = {name: f"{module.__name__}.{home}" for name, home in module._HOMES.items()}
+    homes = {name: f"separatrix.{home}" for name, home in module._HOMES.items()}
     return f"{HEAD}\n{''.join(imports(homes))}\n{listed(module.__all__)}"
 
 

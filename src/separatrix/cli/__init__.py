@@ -4,6 +4,7 @@ It reads, encodes, calls an estimator and writes; it holds no numerics. Its part
 ``pip install "separatrix[cli]"``.
 """
 
+import atexit
 import csv
 import gc
 import os
@@ -32,6 +33,8 @@ def main(arguments=None):
         Arguments; None takes those of the process.
     """
     gc.set_threshold(NEW_OBJECTS)
+    if arguments is None:  # the process ends with it, and need not look through all for garbage
+        atexit.register(gc.freeze)
     if sys.stderr is None:  # it is closed; no file opened later may take its number
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     told = set()

@@ -375,12 +375,10 @@ def cluster(
     count = f"{found} cluster{'s' * (found > 1)}"
     if found == 1 and k is None:
         count = "no clusters found: the rows are one group,"
-    others = getattr(estimator, "plausible_n_clusters_", ())[1:]
-    doubt = f"; as plausible: {' or '.join(map(str, others))}" if others else ""
     told = [
         _described(features),
         *_noticed(features),
-        (method, f"{count} in {seconds:.1f} s{doubt}"),
+        (method, f"{count} in {seconds:.1f} s{_other_numbers(estimator, found)}"),
         _outliers(labels),
         _agreement(*(getattr(estimator, of, None) for of in ("agreement_", "agreement_words_"))),
         *_warned(features, estimator.labels_),
@@ -389,6 +387,18 @@ def cluster(
     typical = features.typical_of(estimator.labels_) if found > 1 else ()
     beside = _beside_truth(features, estimator.labels_)
     _summarize(told, card["sizes"], paths, *beside, typical=typical)
+
+
+def _other_numbers(estimator, found):
+    """What other numbers of clusters are likely, if the method chose one."""
+    from separatrix.selection.number_of_clusters import if_any
+
+    if found == 1:
+        likeliest = getattr(estimator, "n_clusters_if_any_", 1)
+        return f"; {if_any(likeliest)}: -k {likeliest}" if likeliest > 1 else ""
+    others = getattr(estimator, "plausible_n_clusters_", ())[1:]
+    told = " or ".join(str(number) if number > 1 else "none" for number in others)
+    return f"; as plausible: {told}" if others else ""
 
 
 def _checkpoint(folder, table, features, estimator):

@@ -5,24 +5,25 @@ A Display takes its data in `__init__`, draws it in `plot(ax=None)`, and is most
 with ``pip install "separatrix[plot]"``; importing this package does not load it.
 """
 
-from separatrix.plots.agreement import AgreementDisplay
-from separatrix.plots.boundary import BoundaryDisplay
-from separatrix.plots.cluster_sizes import ClusterSizesDisplay
-from separatrix.plots.coassociation import CoassociationDisplay
-from separatrix.plots.history import HistoryDisplay
-from separatrix.plots.label_image import LabelImageDisplay
-from separatrix.plots.margin_distribution import MarginDistributionDisplay
-from separatrix.plots.selection_curve import SelectionCurveDisplay
-from separatrix.plots.weights import WeightsDisplay
+import importlib
 
-__all__ = [
-    "AgreementDisplay",
-    "BoundaryDisplay",
-    "ClusterSizesDisplay",
-    "CoassociationDisplay",
-    "HistoryDisplay",
-    "LabelImageDisplay",
-    "MarginDistributionDisplay",
-    "SelectionCurveDisplay",
-    "WeightsDisplay",
-]
+# resolved on first use: the command line needs colours alone, which are among the displays
+_HOMES = {
+    "AgreementDisplay": "plots.agreement",
+    "BoundaryDisplay": "plots.boundary",
+    "ClusterSizesDisplay": "plots.cluster_sizes",
+    "CoassociationDisplay": "plots.coassociation",
+    "HistoryDisplay": "plots.history",
+    "LabelImageDisplay": "plots.label_image",
+    "MarginDistributionDisplay": "plots.margin_distribution",
+    "SelectionCurveDisplay": "plots.selection_curve",
+    "WeightsDisplay": "plots.weights",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"separatrix.{_HOMES[name]}"), name)

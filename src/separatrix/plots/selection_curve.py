@@ -110,7 +110,7 @@ class SelectionCurveDisplay:
             The display, drawn.
         """
         require_matplotlib(cls.__name__)
-        curve = getattr(estimator, "selection_curve_", None)  # empty where no clusters were found
+        curve = getattr(estimator, "selection_curve_", None)  # empty for few samples
         if n_clusters is None and score is None and curve:
             plausible = estimator.plausible_n_clusters_
             display = cls(curve, curve.values(), score_name="evidence", plausible=plausible)
@@ -164,7 +164,8 @@ class SelectionCurveDisplay:
         self.mark_ = mark(self.best_n_clusters_, color=INK)
         self.plausible_ = mark(others, color=MUTED)
         also = f"; plausible: {', '.join(map(str, others))}" if others else ""
-        note(ax, f"best: {self.best_n_clusters_} clusters{also}")
+        clusters = "cluster" if self.best_n_clusters_ == 1 else "clusters"
+        note(ax, f"best: {self.best_n_clusters_} {clusters}{also}")
         ax.set(xlabel="number of clusters", ylabel=plain(self.score_name))
         ax.xaxis.get_major_locator().set_params(integer=True)
         return self

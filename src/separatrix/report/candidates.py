@@ -62,5 +62,6 @@ def _agreeing(agreement):
 
 def curve_table(curve):
     numbers = [str(n_clusters) for n_clusters in curve]
-    evidence = with_bars(decimals(curve.values()), list(curve.values()))
+    values = np.array([*curve.values()])  # of which only differences mean something
+    evidence = with_bars(decimals(values), values - values.min())
     return table("Evidence for each number", ("clusters", numbers), ("evidence", evidence))

@@ -105,7 +105,8 @@ def table(caption, *columns):
     names, lists = zip(*given, strict=True)
     kinds = [_kind(name, cells) for name, cells in given]
     top = join(map(markup, ['<th scope="col"{}>{}</th>'] * len(names), kinds, names))
-    tags = ['<th scope="row"{}>{}</th>'] + ["<td{}>{}</td>"] * (len(names) - 1)
+    first = '<th scope="row"{}><div class="name">{}</div></th>'
+    tags = [first] + ["<td{}>{}</td>"] * (len(names) - 1)
     rows = (join(map(markup, tags, kinds, row)) for row in zip(*lists, strict=True))
     body = join(markup("<tr>{}</tr>", row) for row in rows)
     # wide tables scroll, which the keyboard must be able to do as well
@@ -118,7 +119,7 @@ def table(caption, *columns):
 
 def _kind(name, cells):
     """Class of the cells of a column."""
-    is_text = type(next(iter(cells), "")) in (str, Label)
+    is_text = all(type(cell) in (str, Label) for cell in cells)  # a number may be "missing"
     texts = [name, *(cell for cell in cells if type(cell) is str)]
     is_long = any(len(word) > LONG_WORD for word in " ".join(texts).split())
     is_prose = any(len(text) > LONG_TEXT for text in texts)
@@ -140,7 +141,8 @@ def with_bars(cells, values, codes=None):
     """Cells with a bar each, of which the largest value fills its own."""
     lengths = np.maximum(values, 0) / max(np.max(values), 1e-300)
     bars = map(bar, lengths, codes or [""] * len(cells))
-    return [join(pair) for pair in zip(cells, bars, strict=True)]
+    beside = '{}<span class="amount">{}</span>'
+    return [markup(beside, *pair) for pair in zip(bars, cells, strict=True)]
 
 
 def label(code, name):

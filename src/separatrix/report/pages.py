@@ -35,6 +35,9 @@ SCALED = (
     "Each column has the same weight, however many features it becomes: numbers were divided by "
     "their standard deviation. Categories, and numbers of only two values, count half."
 )
+# Of the evidence for each number of clusters.
+TAKEN = "Numbers of nearly the same evidence are as plausible as the one taken."
+UNTESTED = "Whether there are clusters at all is tested before, against tables without clusters."
 UNSCALED = "Numbers kept their units, so that columns of larger numbers weigh more."
 
 
@@ -75,6 +78,7 @@ def clustering_page(estimator, X, feature_names, row_names, model_path, truth=No
         if _is_several(candidates)
         else None,
         curve=curve and curve_table(curve),
+        curve_remark=TAKEN if c.n_clusters > 1 else UNTESTED,
         is_explained=is_explained,
         explanation=explanation(c) if is_explained else NO_PAIR if n_features else NO_FEATURES,
         weights=is_explained and c.weights is not None,

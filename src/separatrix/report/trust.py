@@ -5,6 +5,7 @@ import numpy as np
 from separatrix.report.markup import Markup, join, markup, strip, table
 from separatrix.report.words import percent, sentence, two_digits
 from separatrix.selection.consensus import agreement_words
+from separatrix.selection.number_of_clusters import if_any
 
 __all__ = ["HALVED_CLOUD", "MEASURES", "agreement_words_of", "trust", "why_undivided"]
 
@@ -37,7 +38,8 @@ def why_undivided(c, n_asked):
     structure = getattr(c.model, "structure_", None)
     if structure is None or structure.has_clusters:
         return "No clusters found: the rows are one group."
-    return f"{sentence(structure.words)}."
+    words = if_any(getattr(c.model, "n_clusters_if_any_", 1))
+    return ". ".join(sentence(one) for one in (structure.words, words) if one) + "."
 
 
 def trust(c):

@@ -61,8 +61,8 @@ from separatrix.selection.candidates import Comparison, compared, families_of
 from separatrix.selection.election import Election, Seen, more_agreed, one_cluster
 from separatrix.selection.gaps import chance_gap, gap_between
 from separatrix.selection.number_of_clusters import (
-    DOUBTFUL,
     choice_words,
+    likeliest_number,
     plausible_numbers,
     selection_curve,
 )
@@ -184,9 +184,13 @@ class AutoClustering(
         Its labels of the samples that the search used, often as good as the consensus.
     n_clusters_ : int
         Number of clusters.
+    n_clusters_if_any_ : int
+        The number of clusters with the most evidence, if there are any: also where one cluster is
+        the answer because none were found. For `n_clusters=None`. It is one for samples that are
+        too few, or too much alike, to tell.
     selection_curve_ : dict of int to float
-        Evidence for each number of clusters, for `n_clusters=None`; empty where there is no sign
-        of more than one.
+        Evidence for each number of clusters, if there are any, for `n_clusters=None`; empty for
+        samples that are too few, or too much alike, to tell.
     plausible_n_clusters_ : list of int
         Numbers of clusters with nearly as much evidence as the best, the best first. One is among
         them where structure is in doubt.
@@ -242,6 +246,7 @@ class AutoClustering(
     best_candidate_: str
     best_candidate_labels_: Array
     n_clusters_: int
+    n_clusters_if_any_: int
     selection_curve_: dict[int, float]
     plausible_n_clusters_: list[int]
     n_clusters_words_: str
@@ -329,9 +334,9 @@ class AutoClustering(
         taught = np.union1d(drawn, self._drawn(X, present, REFITTED_ROWS, deepcopy(rng)))
         rows = in_doubles(rows_at(X, taught))
         seen = replace(Seen.of(rows, np.searchsorted(taught, drawn)), indices=drawn)
-        # 2) whether there are clusters, which changes no later draw, and how many
+        # 2) whether there are clusters, and how many, neither of which changes a later draw
         structure = structure_of_samples(seen.rows, self.n_jobs, deepcopy(rng))
-        curve = self._curve(seen.geometry, structure, progress, rng)
+        curve = self._curve(seen.geometry, structure, progress, deepcopy(rng))
         plausible = plausible_numbers(curve, structure.p_value)
         n_clusters = self.n_clusters or plausible[0]
         if links is not None and n_clusters != asked:
@@ -376,7 +381,10 @@ class AutoClustering(
         if self.n_clusters is None:
             fitted["selection_curve_"] = curve
             fitted["plausible_n_clusters_"] = plausible
-            fitted["n_clusters_words_"] = choice_words(plausible, structure)
+            fitted["n_clusters_if_any_"] = likeliest_number(curve)
+            fitted["n_clusters_words_"] = choice_words(
+                plausible, structure, fitted["n_clusters_if_any_"]
+            )
         set_fitted(self, fitted | evidence_of(election, structure, seen.geometry))
         progress.close()
         return self
@@ -540,7 +548,7 @@ class AutoClustering(
 
     def _curve(self, geometry, structure, progress, rng):
         """Evidence for each number of clusters, where none is asked for and there may be some."""
-        if self.n_clusters is not None or structure.p_value >= DOUBTFUL[1]:
+        if self.n_clusters is not None or not structure.is_tested:
             return {}
         return selection_curve(
             geometry, self.max_clusters, self.n_jobs, rng, lambda: progress.subtask("number", 0)

@@ -13,7 +13,7 @@ from separatrix.validity.features import Measures, labelling_features, sample_fe
 from separatrix.validity.learned import learned_validity
 from separatrix.validity.structure import LEVEL
 
-__all__ = ["DOUBTFUL", "choice_words", "plausible_numbers", "selection_curve"]
+__all__ = ["choice_words", "if_any", "likeliest_number", "plausible_numbers", "selection_curve"]
 # Samples that the number of clusters is chosen on.
 CURVE_SAMPLES = 2_000
 # Candidates whose validity counts, the best of each number of clusters.
@@ -23,6 +23,9 @@ CUT_WEIGHT = 4
 AGREEMENT_WEIGHT = 0.5
 # How much more evidence e times as many clusters need.
 COST_OF_CLUSTERS = 0.1
+# No more numbers are tried after so many in a row with evidence so far below the most.
+N_FALLEN = 3
+FALLEN = 0.2
 # Numbers of clusters whose evidence differs by no more than this are both plausible.
 PLAUSIBLE = 0.02
 # p-values of the test for structure from which on one cluster is plausible, and several are not.
@@ -41,7 +44,8 @@ def selection_curve(geometry, max_clusters, n_jobs, rng, task):
     v is the mean validity of the five best candidates, a the agreement across families, and c the
     mean share of their similarities that clusters lose to others; so among numbers with similar
     evidence the smaller wins. One is added for the largest number of clusters with wide gaps
-    between them, even if few methods find these.
+    between them, even if few methods find these. Beyond that number, the curve ends where it has
+    clearly fallen.
     """
     if geometry.n_samples > CURVE_SAMPLES:
         drawn = np.sort(rng.permutation(geometry.n_samples)[:CURVE_SAMPLES])
@@ -52,7 +56,8 @@ def selection_curve(geometry, max_clusters, n_jobs, rng, task):
     candidates = default_candidates()
     candidates = families_of({name: candidates[name] for name in CURVE_CANDIDATES})
     families = [family for family, _ in candidates.values()]
-    curve = {}
+    isolated = most_isolated(geometry.tree, range(2, most + 1))
+    curve: dict[int, float] = {}
     for n_clusters in range(2, most + 1):
         step = task()
         labels, _, notes, _ = run_candidates(
@@ -65,12 +70,17 @@ def selection_curve(geometry, max_clusters, n_jobs, rng, task):
             agreement_matrix(labels[kept]),
             [families[i] for i in kept],
         )
-        if step.close():
+        if step.close() or (has_fallen(curve) and n_clusters > (isolated or 0)):
             break
-    isolated = most_isolated(geometry.tree, curve)
-    if isolated:
+    if isolated in curve:
         curve[isolated] += 1
     return curve
+
+
+def has_fallen(curve):
+    """Whether the last numbers of clusters have clearly less evidence than others."""
+    values = list(curve.values())
+    return len(values) > N_FALLEN and max(values[-N_FALLEN:]) < max(values) - FALLEN
 
 
 def evidence(features, sample, agreement, families):
@@ -95,26 +105,44 @@ def most_isolated(tree, numbers):
     return None
 
 
+def in_order(curve):
+    """Numbers of clusters, that of the most evidence first.
+
+    Of equal evidence the larger number comes first: its clusters can be joined.
+    """
+    return sorted(curve, key=lambda k: (-round(curve[k], 3), -k))
+
+
+def likeliest_number(curve):
+    """The number of clusters if there are any: that of the most evidence, one without a curve."""
+    return next(iter(in_order(curve)), 1)
+
+
 def plausible_numbers(curve, p_value=0.0):
     """Numbers of clusters whose evidence is near the most, the best first, at most three.
 
-    Of equal evidence the larger number comes first: its clusters can be joined. One cluster is
-    the best where tables without clusters have as much structure, by the p-value of a test, and
-    plausible where that is nearly so.
+    One cluster is the best where tables without clusters have as much structure, by the p-value
+    of a test, and plausible where that is nearly so.
     """
-    ordered = sorted(curve, key=lambda k: (-round(curve[k], 3), -k))
-    near = [k for k in ordered[:3] if curve[k] >= max(curve.values()) - PLAUSIBLE]
+    near = [k for k in in_order(curve)[:3] if curve[k] >= max(curve.values()) - PLAUSIBLE]
+    if p_value >= DOUBTFUL[1]:
+        return [1]
     if p_value >= LEVEL:
         return [1, *near[:1]]
     return [*near[:2], 1] if p_value >= DOUBTFUL[0] else near
 
 
-def choice_words(plausible, structure):
+def if_any(likeliest):
+    """The likeliest number of clusters where none were found, in words; none are there for one."""
+    return f"if there are any, {likeliest} is the likeliest number" if likeliest > 1 else ""
+
+
+def choice_words(plausible, structure, likeliest):
     """How certain the choice of a number of clusters is, in words."""
     best, *others = plausible
+    if best == 1:
+        return f"1: {'; '.join(filter(None, (structure.words, if_any(likeliest))))}."
     close = "no other number comes close"
     if others:
         close = f"{' or '.join(map(str, others))} is nearly as plausible"
-    if best == 1:
-        return f"1: {structure.words}{f'; {close}' * bool(others)}."
     return f"{best}: {close}. A guess: on data with known classes it is often wrong."

@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import separatrix
+from separatrix._sklearn import cut_merges
 from separatrix.selection.consensus import MANY_CLUSTERS, kmeans_runs
 from separatrix.similarity.spanning_trees import cut_labels, joined_labels
 
@@ -178,7 +179,9 @@ def mixture_of(rows, n_clusters, rng, ridge, **settings):
 
 
 def ward(geometry, n_clusters, rng, *, rows="X"):
-    return ward_of(getattr(geometry, rows), geometry, n_clusters)
+    if geometry.n_samples > MAX_WARD:
+        return ward_of(getattr(geometry, rows), geometry, n_clusters)
+    return cut_merges(n_clusters, geometry.merges(rows), geometry.n_samples)
 
 
 def ward_of(rows, geometry, n_clusters):

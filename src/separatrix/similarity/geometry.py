@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtri
 from scipy.stats import rankdata
+from sklearn.cluster import ward_tree
 
 from separatrix.similarity.graphs import joined_components
 from separatrix.similarity.multigrid import GraphHierarchy
@@ -47,6 +48,7 @@ class Geometry:
         self.n_searched = n_searched
         self._spectra: dict = {}
         self._trees: dict = {}
+        self._merges: dict = {}
 
     def prepare(self, n_clusters):
         """Make everything that candidates and scores need, up to a number of clusters."""
@@ -131,6 +133,15 @@ class Geometry:
     def normal_scores(self):
         """Samples with the ranks of each feature as quantiles of the normal distribution."""
         return ndtri((rankdata(self.X, axis=0) - 0.5) / self.n_samples)
+
+    def merges(self, rows):
+        """Merges of clusters by Ward's method, the same for each number of clusters.
+
+        `rows` is "X" or "normal_scores".
+        """
+        if rows not in self._merges:
+            self._merges[rows] = ward_tree(getattr(self, rows))[0]
+        return self._merges[rows]
 
     def embedding(self, n_vectors, graph):
         """First eigenvectors of the normalised Laplacian of a graph, with rows of length one."""

@@ -38,10 +38,15 @@ def normal_scores(X, rng):
     return scores
 
 
+def columns_of_levels(X):
+    """Whether each column has few values."""
+    return np.array([is_of_levels(column) for column in X.T])
+
+
 def without_levels(X, rng):
     """Samples whose columns of few values are spread out: gaps between levels are no clusters."""
     X = X.copy()
-    of_levels = np.array([is_of_levels(column) for column in X.T])
+    of_levels = columns_of_levels(X)
     X[:, of_levels] = normal_scores(X[:, of_levels], rng) * X[:, of_levels].std(axis=0)
     return X
 
@@ -232,6 +237,8 @@ class NullTables:
         Principal axes, in columns.
     categories : list of OneHot
         Columns of one category each.
+    has_levels : bool
+        Whether columns have been spread out.
     """
 
     samples: np.ndarray
@@ -241,6 +248,7 @@ class NullTables:
     root: np.ndarray
     axes: np.ndarray
     categories: list
+    has_levels: bool
 
     @classmethod
     def of(cls, X, rng):
@@ -261,6 +269,7 @@ class NullTables:
             root_of(ranks / spread),
             axes,
             one_hot_categories(X) if frame.axes is None else [],
+            bool(columns_of_levels(X).any()),
         )
 
     @cached_property

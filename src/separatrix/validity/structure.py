@@ -1,7 +1,7 @@
 """Whether clusters are more than tables without clusters show by chance."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 
@@ -161,9 +161,8 @@ def evidence_of(geometry, labels):
     return np.array([valleys(geometry.X, labels), tree["tree validity"], -graph["graph cut"]])
 
 
-def most_evidence(table, clusterings, tables, rng):
+def most_evidence(geometry, clusterings, tables, rng):
     """Largest value of each statistic over the clusterings of each group: groups in rows."""
-    geometry = Geometry(table, N_LINKED)
     groups = clusterings(geometry, tables, rng)
     return np.array([np.max([evidence_of(geometry, one) for one in g], axis=0) for g in groups])
 
@@ -241,6 +240,11 @@ class Structure:
     level: float = LEVEL
 
     @property
+    def is_tested(self) -> bool:
+        """Whether there were enough different samples for a test."""
+        return len(self.null_statistics) > 0
+
+    @property
     def has_clusters(self) -> bool:
         """Whether there are clusters, by this test."""
         return self.p_value < self.level
@@ -248,8 +252,7 @@ class Structure:
     @property
     def words(self) -> str:
         """The finding in one line."""
-        n_draws = len(self.null_statistics)
-        if not n_draws:
+        if not self.is_tested:
             return "no clusters found, too few different samples to tell"
         told = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
         if self.has_clusters and self.p_value >= LIKELY:
@@ -297,10 +300,11 @@ def structure_of_samples(X, n_jobs, rng, level=LEVEL):
     order = rng.permutation(len(X))
     if len(X) > FIRST_SAMPLES:
         first = X[np.sort(order[:FIRST_SAMPLES])]
-        drawn = {"n_draws": FIRST_DRAWS, "level": level, "n_jobs": n_jobs, "rng": rng}
+        # it only counts where clusters are clear, and ends at the first kind where they are not
+        drawn = {"n_draws": FIRST_DRAWS, "level": CLEAR[0], "n_jobs": n_jobs, "rng": rng}
         test = structure_of(first, clusterings, clusterings, **drawn)
-        if test.p_value < CLEAR[0]:
-            return test
+        if test.has_clusters:
+            return replace(test, level=level)
     X = X[np.sort(order[:MAX_SAMPLES])]
     return structure_of(X, clusterings, clusterings, level=level, n_jobs=n_jobs, rng=rng)
 
@@ -332,11 +336,17 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
         return Structure(0.0, np.array([]), 1.0, level=level)
     rounds = [n_draws] if n_draws else [FIRST_DRAWS, np.clip(N_DRAWN_SAMPLES // len(X), *N_DRAWS)]
     tables = NullTables.of(X, rng)
-    looks = [most_evidence(tables.spread(X, rng), of_samples, tables, rng) for _ in range(N_LOOKS)]
+    geometry = Geometry(tables.spread(X, rng), N_LINKED)
+    looks = []
+    for look in range(N_LOOKS):
+        if look and tables.has_levels:  # which are spread out in another way each time
+            geometry = Geometry(tables.spread(X, rng), N_LINKED)
+        looks.append(most_evidence(geometry, of_samples, tables, rng))
     found = np.mean(looks, axis=0)
     test = None
-    for kind in KINDS:
-        seeds = rng.randint(2**31 - 1, size=rounds[-1])
+    # for all kinds, so that what is drawn later does not depend on which kinds are looked at
+    seeds_of = dict(zip(KINDS, rng.randint(2**31 - 1, size=(len(KINDS), rounds[-1])), strict=True))
+    for kind, seeds in seeds_of.items():
         without: list[np.ndarray] = []
         for n_asked in rounds:
             without += Parallel(n_jobs=n_jobs)(
@@ -354,7 +364,8 @@ def structure_of(X, of_samples, of_tables, *, n_draws=None, level=LEVEL, n_jobs=
 
 def _evidence_without(tables, kind, clusterings, seed):
     rng = np.random.RandomState(seed)
-    return most_evidence(tables.draw(kind, rng), clusterings, tables, rng)
+    table = Geometry(tables.draw(kind, rng), N_LINKED)
+    return most_evidence(table, clusterings, tables, rng)
 
 
 def _test(found, without, kind, level):
