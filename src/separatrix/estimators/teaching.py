@@ -109,9 +109,9 @@ def _chance_of_sizes(labels, known, n_clusters):
     """
     from scipy.stats import chi2_contingency  # which few fits need
 
-    counts = [np.bincount(known[known >= 0], minlength=n_clusters)]
-    counts.append(np.bincount(labels[known < 0], minlength=n_clusters))
-    counts = np.array(counts)[:, np.any(counts, axis=0)]
+    parts = known[known >= 0], labels[known < 0]
+    counts = np.array([np.bincount(part, minlength=n_clusters) for part in parts])
+    counts = counts[:, counts.any(axis=0)]
     if counts.sum(axis=1).min() == 0 or counts.shape[1] == 1:
         return 1.0
     return chi2_contingency(counts, correction=False, lambda_="log-likelihood").pvalue
