@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import fisher_exact
 from sklearn.datasets import make_blobs
 
 from separatrix import (
@@ -13,7 +14,12 @@ from separatrix import (
 )
 from separatrix.data.distinct import row_hashes
 from separatrix.estimators import outliers
-from separatrix.estimators.teaching import _halves, strength_of_teaching
+from separatrix.estimators.teaching import (
+    HARDLY_BY_CHANCE,
+    _chance_of_sizes,
+    _halves,
+    strength_of_teaching,
+)
 from separatrix.labels.links import GENTLY, MOST_TAUGHT, Links
 
 each = pytest.mark.parametrize(
@@ -101,21 +107,7 @@ def test_the_choice_is_that_of_the_labels_held_back():
     assert strength(Pupil(usual=y, taught=y)) == MOST_TAUGHT
     assert strength(Pupil(usual=y, taught=y, gently=y)) == GENTLY
     assert strength(Pupil(usual=y, taught=bad, gently=y)) == GENTLY
-    pupil = Pupil(usual=y, taught=bad, gently=bad)
-    strength(pupil)
-    none, *halves = pupil.seen
-    assert none is None
-    assert len(halves) == 4
-    rows = np.flatnonzero(known >= 0)
-    np.testing.assert_array_equal((halves[0] >= 0)[rows], (halves[2] < 0)[rows])
-    np.testing.assert_array_equal(halves[0], halves[1])
-    pupil = Pupil(usual=y, taught=bad)  # with one way to learn there are two to halve the labels
-    strength(pupil)
-    _, *halves = pupil.seen
-    for first, second in (halves[:2], halves[2:]):
-        np.testing.assert_array_equal((first >= 0)[rows], (second < 0)[rows])
-    assert (halves[0] != halves[2]).any()
-    # nothing can be held back, or other samples are linked: no fit is tried
+    # other samples are linked, or nothing can be held back: no fit is tried
     single = Links.of(90, 2, known_labels=np.where(np.arange(90) < 1, y, -1))
     mixed = Links.of(90, 2, known_labels=known, must_link=[[1, 2]])
     for one in (single, mixed):
@@ -124,6 +116,76 @@ def test_the_choice_is_that_of_the_labels_held_back():
             assert strength(pupil, one) == expected
             assert pupil.seen == []
     assert strength(Pupil(usual=np.zeros(90, dtype=int), taught=y)) == MOST_TAUGHT
+
+
+@pytest.mark.parametrize("n_strengths", [1, 2])
+def test_what_is_held_back(n_strengths):
+    """Both halves of the known labels, in two ways."""
+    X, y = groups(3)
+    known = np.where(np.arange(90) % 5 == 0, y, -1)
+    rows = np.flatnonzero(known >= 0)
+    pupil = Pupil(usual=y, taught=y, gently=y if n_strengths == 2 else None)
+    strength_of_teaching(pupil, X, None, Links.of(90, 3, known_labels=known))
+    none, *halves, whole = pupil.seen
+    assert none is None
+    np.testing.assert_array_equal(whole, known)
+    assert len(halves) == 4 * n_strengths
+    if n_strengths == 2:  # of the same labels
+        np.testing.assert_array_equal(halves[0], halves[1])
+    one, other, again = halves[0], halves[n_strengths], halves[2 * n_strengths]
+    np.testing.assert_array_equal((one >= 0)[rows], (other < 0)[rows])
+    assert (one != again).any()
+    for half in halves:
+        np.testing.assert_array_equal(half[half >= 0], known[half >= 0])
+
+
+def test_weights_have_to_tell_clearly_more():
+    """By half the root of the number of labels on which the two ways differ."""
+    X, y = groups(2)
+    known = np.where(np.arange(90) % 2 == 0, y, -1)
+    links, rows = Links.of(90, 2, known_labels=known), np.flatnonzero(known >= 0)
+    for n_worse, n_better in ((0, 0), (4, 5), (8, 10), (4, 6), (0, 1), (3, 2)):
+        gently, weighted = y.copy(), y.copy()
+        weighted[rows[:n_worse]] = 1 - y[rows[:n_worse]]
+        others = rows[n_worse : n_worse + n_better]
+        gently[others] = 1 - y[others]
+        pupil = Pupil(usual=1 - (np.arange(90) % 3 > 0), taught=weighted, gently=gently)
+        more = 2 * (n_better - n_worse) > np.sqrt(n_better + n_worse)
+        expected = MOST_TAUGHT if more else GENTLY
+        assert strength_of_teaching(pupil, X, None, links) == expected
+
+
+def test_sizes_that_contradict_the_shares_of_known_labels():
+    """Clusters that shrink around the known labels are refused, unless the usual ones are worse.
+
+    One half of the samples is in each group, and one tenth of those whose labels are not known in
+    the small cluster. By the exact test for a table of two by two that is no chance, either.
+    """
+    y = np.arange(200) % 2
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    known = np.where(np.arange(200) < 40, y, -1)
+    links = Links.of(200, 2, known_labels=known)
+    shrunk = np.where(np.arange(200) < 56, y, 0)
+    other = np.where(np.arange(200) < 40, y, np.arange(200) % 8 == 0)
+    assert fisher_exact([[20, 20], [152, 8]]).pvalue < 1e-6
+    assert strength_of_teaching(Pupil(usual=y, taught=shrunk), X, None, links) == 0
+    assert strength_of_teaching(Pupil(usual=y, taught=y), X, None, links) == MOST_TAUGHT
+    # as far from the shares as the usual clusters, or nearer
+    assert strength_of_teaching(Pupil(shrunk, shrunk), X, None, links) == MOST_TAUGHT
+    assert strength_of_teaching(Pupil(shrunk, other), X, None, links) == MOST_TAUGHT
+
+
+@pytest.mark.parametrize("n_known", [10, 40, 100])
+def test_chance_rarely_contradicts(n_known):
+    """Of labels drawn at random with the right shares about one in twenty is refused."""
+    rng = np.random.default_rng(n_known)
+    refused = 0
+    for _ in range(1000):
+        labels = rng.permutation(np.repeat([0, 1, 2], [100, 200, 300]))
+        known = np.where(np.arange(600) < n_known, labels, -1)
+        refused += _chance_of_sizes(labels, known, 3) < HARDLY_BY_CHANCE
+    # for few known labels the likelihood ratio is somewhat larger than its limit
+    assert 25 < refused < 90
 
 
 def test_gentle_teaching_weighs_known_labels_like_others():
