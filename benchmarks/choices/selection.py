@@ -172,6 +172,19 @@ def scorer(y, counts):
     return lambda labels: adjusted_rand_score(y[counts], np.asarray(labels)[counts])
 
 
+def peer_scores(X, k, score):
+    """Scores and processor seconds of single methods."""
+    scores, seconds = {}, {}
+    for method, model in peers(k, X.shape[1]).items():
+        begin = time.process_time()
+        try:
+            scores[method] = score(model.fit_predict(X))
+        except (ValueError, np.linalg.LinAlgError):  # one that fails scores nothing
+            scores[method] = 0.0
+        seconds[method] = time.process_time() - begin
+    return scores, seconds
+
+
 def measure_peers(name, rows, choose):
     """Scores of single methods, and numbers of clusters by other rules; kept in a file."""
     path = stored(name, rows, "peers")
@@ -180,14 +193,8 @@ def measure_peers(name, rows, choose):
     warnings.simplefilter("ignore")  # degenerate runs count as they are
     X, y, counts = read(name, rows)
     k = len(np.unique(y[counts]))
-    found = {"scores": {}, "seconds": {}}
-    for method, model in peers(k, X.shape[1]).items():
-        begin = time.process_time()
-        try:
-            found["scores"][method] = scorer(y, counts)(model.fit_predict(X))
-        except (ValueError, np.linalg.LinAlgError):  # one that fails scores nothing
-            found["scores"][method] = 0.0
-        found["seconds"][method] = time.process_time() - begin
+    scores, seconds = peer_scores(X, k, scorer(y, counts))
+    found = {"scores": scores, "seconds": seconds}
     if choose and k <= MAX_CLUSTERS:
         found["chosen"] = chosen_by_others(X, y, counts)
     joblib.dump(found, path, compress=3)
@@ -226,17 +233,27 @@ def measure_default(name, rows, draw, choose, tiers=("fast", "thorough")):
 
 
 def what_was_found(model, X, y, counts):
-    """Candidates with their features and scores, on the samples that they saw."""
+    """Candidates with their features and scores, on the samples that they saw, and the rest."""
     seen = model.sample_indices_
     y, counts = y[seen], counts[seen]
-    found = model.candidates_
     rows = model.boundary_.frame(X[seen])
+    return what_candidates_found(model.candidates_, rows, y, counts) | {
+        "seen": seen,
+        "consensus ARI": adjusted_rand_score(y[counts], model.labels_[seen][counts]),
+        "boundary": (model.boundary_.rule, model.boundary_.accuracies),
+        "agreement_": model.agreement_,
+        "words": model.agreement_words_,
+        "p": model.structure_.p_value,
+    }
+
+
+def what_candidates_found(found, rows, y, counts):
+    """Candidates with their features and scores."""
     measures = Measures(Geometry(rows), np.random.RandomState(0))
     kept = [i for i, labels in enumerate(found.labels) if labels.max() > 0]
     labels = found.labels[kept]
     told = [labelling_features(measures, one) for one in labels]
     return {
-        "seen": seen,
         "y": y,
         "counts": counts,
         "names": [found.names[i] for i in kept],
@@ -245,20 +262,16 @@ def what_was_found(model, X, y, counts):
         "features": told,
         "sample": sample_features(measures, int(labels.max()) + 1),
         "agreement": found.agreement[np.ix_(kept, kept)],
+        "usable": found.usable[kept],
         "votes": found.votes[kept],
         "validity": found.scores["validity"][kept],
         "ARI": np.array([adjusted_rand_score(y[counts], one[counts]) for one in labels]),
-        "consensus ARI": adjusted_rand_score(y[counts], model.labels_[seen][counts]),
         "indices": {
             "silhouette": np.array([one["silhouette"] for one in told]),
             "Calinski-Harabasz": np.array([calinski_harabasz_score(rows, one) for one in labels]),
             "Davies-Bouldin": -np.array([davies_bouldin_score(rows, one) for one in labels]),
             "DBCV of trees": np.array([one["core tree validity"] for one in told]),
         },
-        "boundary": (model.boundary_.rule, model.boundary_.accuracies),
-        "agreement_": model.agreement_,
-        "words": model.agreement_words_,
-        "p": model.structure_.p_value,
     }
 
 
@@ -509,32 +522,48 @@ def word_figures(sets):
 
 def compare_rules(sets):
     """Print what other rules would make of the same candidates, on the samples that they saw."""
-    validity, rows = learned_validity(), {}
+    rows = {}
     for one in sets:
-        found = one["fast"]
-        score = scorer(found["y"], found["counts"])
-        among = validity.of_several(
-            found["features"], found["sample"], found["agreement"], found["families"]
-        )
-        told = found["validity"], among, found["families"]
-        standings = {"the default": consensus.standing_of(*told, min(one["shape"][1], 50))}
-        standings |= {"without credit": consensus.standing_of(*told, 0)}
-        standings |= {"alone": found["validity"], "among": among}
-        rules = {"all alike": np.full(len(among), 1 / len(among))}
-        for name, standing in standings.items():
-            rules[f"best by {name}"] = np.eye(len(standing))[standing.argmax()]
-            for temperature in (0.02, 0.03, 0.05, 0.08):
-                weights = np.exp((standing - standing.max()) / temperature)
-                weights[weights < consensus.LEAST_WEIGHT] = 0.0
-                rules[f"{name}, {temperature}"] = weights / weights.sum()
-        for name, weights in rules.items():
+        found, score = one["fast"], scorer(one["fast"]["y"], one["fast"]["counts"])
+        voters = np.flatnonzero(found["usable"])
+        if len(voters) == 0:
+            continue
+        labels = found["labels"][voters].astype(np.int32)
+        for name, weights in rules_of(found, voters, min(one["shape"][1], 50)).items():
             used, rng = weights > 0, np.random.RandomState(0)
-            labels = found["labels"][used].astype(np.int32)
-            voted = consensus.consensus_labels(labels, weights[used], one["k"], rng)
+            voted = consensus.consensus_labels(labels[used], weights[used], one["k"], rng)
             rows.setdefault(name, []).append(score(voted))
-    print(f"{'rule':24}{'mean ARI':>9}   on {len(sets)} sets, on the samples that candidates saw")
+    default = np.array(rows["the default"])
+    print(f"{'rule':24}{'mean ARI':>9}{'- the default':>15}{'s.e.':>7}   on {len(default)} sets, "
+          "on the samples that candidates saw")  # fmt: skip
     for name, values in rows.items():
-        print(f"{name:24}{np.mean(values):9.3f}")
+        more = np.array(values) - default
+        error = more.std() / np.sqrt(len(more))
+        print(f"{name:24}{np.mean(values):9.4f}{more.mean():+15.4f}{error:7.4f}")
+
+
+def rules_of(found, voters, n_features):
+    """Weights of the candidates that may vote, by the name of a rule."""
+    families = [found["families"][i] for i in voters]
+    alone = found["validity"][voters]
+    among = learned_validity().of_several(
+        [found["features"][i] for i in voters],
+        found["sample"],
+        found["agreement"][np.ix_(voters, voters)],
+        families,
+    )
+    standing = consensus.standing_of(alone, among, families, n_features)
+    rules = {"the default": consensus.vote_weights(standing, n_features)}
+    rules["all alike"] = np.full(len(voters), 1 / len(voters))
+    rules["families alike"] = consensus.family_weights(families)
+    standings = {"standing": standing, "no credit": (alone + among) / 2}
+    for name, values in (standings | {"alone": alone, "among": among}).items():
+        rules[f"best by {name}"] = np.eye(len(voters))[values.argmax()]
+        for temperature in (0.03, 0.045, 0.07, 0.1, 0.15):
+            weights = np.exp((values - values.max()) / temperature)
+            weights[weights < consensus.LEAST_WEIGHT] = 0.0
+            rules[f"{name}, {temperature}"] = weights / weights.sum()
+    return rules
 
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>Choosing without labels</title>

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn  # noqa: F401  (it sets variables of the environment)
 
@@ -139,6 +140,20 @@ def run_starts(module, monkeypatch, tmp_path):
 def run_tables(module, monkeypatch, tmp_path):
     shrink(module, monkeypatch, RULES=dict(islice(module.RULES.items(), 1)))
     main_of(module, monkeypatch, "--smoke")
+
+
+def run_public_tables(module, monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["a", "b"], 30)
+    table = pd.DataFrame(rng.normal(size=(60, 3)) + 3 * (kind == "b")[:, None], columns=[*"xyz"])
+    table["z"] = table["z"].where(rng.random(60) > 0.1)
+    table = table.assign(name=np.arange(60).astype(str), kind=kind)
+    shrink(module, monkeypatch, KEPT=tmp_path, tables=lambda: [("drawn", table, "kind")])
+    main_of(module, monkeypatch, "measure", "--jobs", 1)
+    main_of(module, monkeypatch, "report")
+    assert "all alike" in printed_by(module, monkeypatch, "rules")
+    X, y = module.samples(table, "kind", rows=40)
+    assert (X.shape, len(y)) == ((40, 3), 40)  # no column of names that all differ
 
 
 def run_trust(module, monkeypatch, tmp_path):
@@ -414,6 +429,7 @@ RUNS = {
     "choices/known_labels.py": run_known_labels,
     "choices/outliers.py": run_outliers,
     "choices/peers.py": run_peers,
+    "choices/public_tables.py": run_public_tables,
     "choices/probabilities.py": run_probabilities,
     "choices/margin.py": run_margin,
     "choices/margin_distribution.py": run_margin_distribution,
