@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from separatrix import (
     AutoClustering,
@@ -227,6 +228,18 @@ def test_bounds_do_not_go_with_links_that_they_might_break(estimator):
         ValueError, match="min_size=9 and max_size=None cannot be combined with links"
     ):
         estimator(3, min_size=9).fit(X, known_labels=y)
+
+
+@pytest.mark.filterwarnings("ignore:A labelling was still found")
+@pytest.mark.parametrize("estimator", [CuttingPlaneMarginClustering, *IN_EACH_UPDATE])
+def test_bounds_hold_for_samples_of_other_forms(estimator):
+    from_array = pytest.importorskip("dask.array").from_array
+    X = groups((20, 6, 4))[0]
+    model = estimator(3, max_size=[14, 9, 8], random_state=0)
+    expected = model.fit(X).labels_
+    np.testing.assert_array_equal(model.fit(sparse.csr_array(X)).labels_, expected)
+    lazy = model.fit(from_array(X, chunks=(11, 2))).labels_
+    assert (np.bincount(lazy.compute()) <= [14, 9, 8]).all()
 
 
 @pytest.mark.parametrize("estimator", IN_EACH_UPDATE)
