@@ -343,9 +343,9 @@ def test_report_tells_in_the_units_and_names_of_the_table(tmp_path, standardize)
         form = "{:.0%}" if values.dtype == bool else "{:.3g}"
         means = [form.format(values[labels == cluster].mean()) for cluster in (0, 1)]
         cells = "".join(f'<td class="number">{mean}</td>' for mean in means)
-        assert re.search(f'<th scope="row">{name}</th>.*?{cells}</tr>', text)
+        assert re.search(f'<div class="name">{name}</div></th>.*?{cells}</tr>', text)
     rows = text[text.index('id="rows"') : text.index('id="trust"')]
-    assert set(re.findall('<th scope="row">(.*?)</th>', rows)) <= set(names)
+    assert set(re.findall('<div class="name">(.*?)</div></th>', rows)) <= set(names)
     assert f"separatrix predict new.csv {tmp_path / 'm.skops'} --out" in text
     assert ("numbers were divided by their standard deviation" in text) == standardize
 
