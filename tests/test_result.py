@@ -74,6 +74,8 @@ def test_labellings_take_other_arrays():
         np.testing.assert_array_equal(labelling.weights, [3.0, 1.0, 0.0])
         np.testing.assert_array_equal(labelling.empty, [False, False, True])
         np.testing.assert_array_equal(labelling.order, [0, 1, 2])
+        on_host = Labelling(labelling.labels, 3, np.array([1.0, 2.0, 0.0, 1.0]))
+        np.testing.assert_array_equal(on_host.weights, labelling.weights)
         moved = renumbered(labelling.labels, np.array([1, 0, 2]))
         assert type(moved) is type(labelling.labels)
         np.testing.assert_array_equal(np.asarray(moved), [0, 1, 0, 1])

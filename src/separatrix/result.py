@@ -135,8 +135,10 @@ class Labelling:
 
     def _weights_on_device(self):
         """The same without a copy of all labels: one number per cluster comes back."""
-        xp, _ = namespace_of(self.labels)
+        xp, device = namespace_of(self.labels)
         weight, sums = self.sample_weight, []
+        if weight is not None and is_numpy(weight):  # of samples that were given on the host
+            weight = xp.asarray(weight, device=device)
         for cluster in range(self.n_clusters):
             inside = self.labels == cluster
             if weight is None:

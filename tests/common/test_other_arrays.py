@@ -1,5 +1,7 @@
 """Arrays of other libraries, as those on a GPU are: the same answers, in the same library."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -55,3 +57,25 @@ def test_other_arrays_get_the_same_answers(estimator, kernel, n_clusters, librar
     expected = local.decision_function(X)
     tolerance = 1e-6 * np.abs(expected).max()
     np.testing.assert_allclose(np.asarray(scores), expected, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        one
+        for one in CLUSTERERS
+        if get_tags(one()).array_api_support and "sample_weight" in signature(one().fit).parameters
+    ],
+)
+def test_weights_of_other_arrays_get_the_same_answers(estimator, library):
+    """Weights on the host are taken, too."""
+    xp = pytest.importorskip(library)
+    X, weight = groups(2), np.random.default_rng(0).integers(1, 4, 40).astype(float)
+    local = fit_quietly(estimator(2, random_state=0), X, sample_weight=weight)[0]
+    with config_context(array_api_dispatch=True):
+        for given in (weight, xp.asarray(weight)):
+            model = fit_quietly(estimator(2, random_state=0), xp.asarray(X), sample_weight=given)[
+                0
+            ]
+            np.testing.assert_array_equal(np.asarray(model.labels_), local.labels_)
