@@ -238,3 +238,31 @@ def test_weights_beyond_all_counts_are_refused_by_the_rule_that_counts():
     weight[0] = 1e12
     with pytest.raises(ValueError, match="sample_weight sums to 1e\\+12"):
         TreeCutClustering(3, rule="join").fit(X, sample_weight=weight)
+
+
+def many_blobs(sizes, seed=0):
+    """Round clusters of these sizes in a square, some of which overlap."""
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(0, 6 * np.sqrt(len(sizes)), (len(sizes), 2))
+    return np.repeat(centers, sizes, axis=0) + rng.standard_normal((sum(sizes), 2))
+
+
+def test_parts_are_larger_for_many_clusters_of_even_sizes():
+    even, uneven = [40] * 30, [30] * 15 + [130] * 15
+    for sizes, share in ((even, 0.5), (uneven, 0.25)):
+        X = many_blobs(sizes)
+        model = TreeCutClustering(30).fit(X)
+        assert model.smallest_share_ == share
+        same = TreeCutClustering(30, smallest_share=share).fit(X)
+        np.testing.assert_array_equal(model.labels_, same.labels_)
+        small = np.bincount(TreeCutClustering(30, smallest_share=0.25).fit_predict(X)) < 0.5 * (
+            len(X) / 30
+        )
+        assert (small.mean() > 0.3) == (share == 0.25)
+
+
+def test_parts_are_a_quarter_of_an_even_share_for_few_clusters():
+    X = many_blobs([40] * 20)
+    assert TreeCutClustering(20).fit(X).smallest_share_ == 0.25
+    assert np.isnan(TreeCutClustering(20, rule="join").fit(X).smallest_share_)
+    assert np.isnan(TreeCutClustering(1).fit(X).smallest_share_)

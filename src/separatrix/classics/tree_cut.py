@@ -1,6 +1,6 @@
 """Tree cut clustering: clusters that long links of a spanning tree connect."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -45,6 +45,9 @@ __all__ = ["TreeCutClustering", "solve_tree_cut"]
 # Beyond this many samples the tree has links of neighbours; beyond so many features not all of
 # these are found. Each sample has at least so many, and twice as many as make up its core radius.
 MAX_SAMPLES, MAX_FEATURES, MIN_NEIGHBORS = 20_000, 4, 10
+# Smallest sizes of parts in even shares, and a number of clusters up to which the first one is
+# taken. Of more clusters, more than the last share are below the second one if sizes differ.
+SMALLEST, LARGER, FEW_CLUSTERS, MOST_SMALL = 0.25, 0.5, 20, 0.3
 
 
 # --- the estimator ------------------------------------------------------------------------------
@@ -74,11 +77,12 @@ class TreeCutClustering(BaseClustering):
         Number of neighbours. A link is at least as long as the distance of either end to the last
         of its neighbours; 1 leaves distances as they are. Small data sets have fewer: no more
         than the other samples of an even share, ``n_samples / n_clusters``.
-    smallest_share : float, default=0.25
+    smallest_share : float or "auto", default="auto"
         Smallest size of the parts that a cut leaves, as a multiple of an even share, ``n_samples /
-        n_clusters``; leaves of the tree do not count. Where many clusters of similar sizes
-        overlap, 0.5 finds more of them; where sizes differ, it joins small ones. For
-        `rule="cut"`.
+        n_clusters``; leaves of the tree do not count. "auto" is 0.25; for more than 20 clusters it
+        is 0.5 if no more than 30 % of the clusters are then smaller than half of an even share.
+        Where many clusters of similar sizes overlap, these few are mostly fringes of others; where
+        sizes differ, 0.5 would join small clusters. For `rule="cut"`.
     unevenness : float, default=0.3
         Gini index of the sizes, from 0 to 1, above which a smallest cluster is joined first; 1 is
         single linkage. For `rule="join"`.
@@ -111,6 +115,8 @@ class TreeCutClustering(BaseClustering):
         Samples at the ends of the links between clusters, the longest link first.
     cut_lengths_ : ndarray of shape (n_clusters - 1,)
         Lengths of the links between clusters, the longest first.
+    smallest_share_ : float
+        Smallest size of the parts that a cut leaves, in even shares; nan for `rule="join"`.
     objective_ : float
         Total length of the links within clusters: smaller is better. It is nan for one cluster, or
         for fewer distinct samples than clusters.
@@ -179,13 +185,14 @@ class TreeCutClustering(BaseClustering):
     representatives_: Array
     cut_links_: Array
     cut_lengths_: Array
+    smallest_share_: float
 
     _model: NearestSample
     _parameter_constraints: dict = {
         **N_CLUSTERS,
         "rule": [StrOptions({"cut", "join"})],
         "n_neighbors": COUNT,
-        "smallest_share": [Interval(Real, 0, 1, closed="both")],
+        "smallest_share": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "unevenness": [Interval(Real, 0, 1, closed="both")],
         **SIZE_BOUNDS,
         **OUTLIERS,
@@ -199,7 +206,7 @@ class TreeCutClustering(BaseClustering):
         *,
         rule="cut",
         n_neighbors=5,
-        smallest_share=0.25,
+        smallest_share="auto",
         unevenness=0.3,
         min_size=None,
         max_size=None,
@@ -273,22 +280,32 @@ class TreeCutClustering(BaseClustering):
         return TreeProblem.of(X, min(self.n_neighbors, most), sample_weight, links)
 
     def _solve(self, problem, progress, rng):
+        share = np.nan
         if self.rule == "cut":
-            smallest = self.smallest_share * problem.sizes.sum() / self.n_clusters
+            share = self.smallest_share
+            if share == "auto":
+                share = suitable_share(problem, self.n_clusters)
+            smallest = share * problem.sizes.sum() / self.n_clusters
             labels_of = partial(cut_labels, smallest=smallest)
         else:
             labels_of = partial(joined_labels, unevenness=self.unevenness)
-        return solve_tree_cut(problem, self.n_clusters, labels_of, progress=progress)
+        result = solve_tree_cut(problem, self.n_clusters, labels_of, progress=progress)
+        return replace(result, details=(result.details, float(share)))
 
     def _attributes(self, problem, result, order):
-        tree, cut = problem.tree, result.details
+        tree, (cut, share) = problem.tree, result.details
         return {
             "cut_links_": problem.first[problem.ends[cut]],
             "cut_lengths_": np.ldexp(tree.lengths[cut], problem.exponent),
+            "smallest_share_": share,
         }
 
     def _attributes_without_solution(self):
-        return {"cut_links_": np.empty((0, 2), dtype=np.int64), "cut_lengths_": np.empty(0)}
+        return {
+            "cut_links_": np.empty((0, 2), dtype=np.int64),
+            "cut_lengths_": np.empty(0),
+            "smallest_share_": np.nan,
+        }
 
     def _distinct_attributes(self, X, rows):
         return {"_model": NearestSample.of_distinct(rows)}
@@ -434,6 +451,19 @@ def links_to_cut(tree, nodes, links):
 
 
 # --- the cuts -----------------------------------------------------------------------------------
+
+
+def suitable_share(problem, n_clusters):
+    """Smallest size of the parts of a cut, in even shares: larger for many even clusters."""
+    if n_clusters <= FEW_CLUSTERS:
+        return SMALLEST
+    sizes = np.bincount(problem.nodes, problem.sizes)
+    even = sizes.sum() / n_clusters
+    labels = cut_labels(
+        problem.tree, n_clusters, smallest=SMALLEST * even, sizes=sizes, parting=problem.parting
+    )
+    are_small = np.bincount(labels, sizes, n_clusters) < LARGER * even
+    return SMALLEST if are_small.mean() > MOST_SMALL else LARGER
 
 
 def solve_tree_cut(problem, n_clusters, labels_of, *, progress):
