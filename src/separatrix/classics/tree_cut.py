@@ -80,7 +80,7 @@ class TreeCutClustering(BaseClustering):
     smallest_share : float or "auto", default="auto"
         Smallest size of the parts that a cut leaves, as a multiple of an even share, ``n_samples /
         n_clusters``; leaves of the tree do not count. "auto" is 0.25; for more than 20 clusters it
-        is 0.5 if no more than 30 % of the clusters are then smaller than half of an even share.
+        is 0.5 if no more than three in ten clusters are then smaller than half of an even share.
         Where many clusters of similar sizes overlap, these few are mostly fringes of others; where
         sizes differ, 0.5 would join small clusters. For `rule="cut"`.
     unevenness : float, default=0.3
