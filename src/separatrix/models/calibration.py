@@ -12,7 +12,7 @@ from separatrix._sklearn import is_dask, one_thread, to_numpy
 from separatrix.data.distinct import row_hashes
 from separatrix.data.frames import Frame
 from separatrix.data.rows import rows_beside
-from separatrix.models.scores import cluster_columns, dense, leads
+from separatrix.models.scores import cluster_columns, dense, leads, log_odds
 from separatrix.result import decoded
 
 __all__ = ["Calibration"]
@@ -119,29 +119,30 @@ def likeliest_temperature(columns, labels, weight=None):
     return max(unit / factor, float(np.finfo(np.float64).tiny))
 
 
-def likeliest_agreement(odds, agree):
+def likeliest_agreement(probabilities, agree):
     r"""Offset and slope of the log-odds at which what other fits agree on is likeliest.
 
-    .. math:: \max_{a, b \ge 0} \sum_{i, r} z_{ri} (a + b x_{ri}) - \log(1 + \exp(a + b x_{ri}))
+    .. math:: \max_{a, b \ge 0} \sum_{i, r} z_{ri} (a + b x_i) - \log(1 + \exp(a + b x_i)), \qquad
+              x_i = \log \frac{p_i}{1 - p_i}
 
     Parameters
     ----------
-    odds : ndarray of shape (n_rounds, n_samples)
-        Log-odds :math:`x_{ri}` of the most probable clusters of samples that are new to a fit.
+    probabilities : ndarray of shape (n_samples, n_clusters)
+        What a fit says of samples as if they were new to it; :math:`p_i` is the largest.
     agree : ndarray of bool of shape (n_rounds, n_samples)
-        Whether another fit gives them the same cluster: :math:`z_{ri}`.
+        Whether other fits give them the same cluster: :math:`z_{ri}`.
 
     Returns
     -------
     offset, slope : float
     """
-    x, agreed = odds.ravel(), agree.ravel()
+    x, shares = log_odds(probabilities), agree.mean(axis=0)
 
     def loss(parameters):
         offset, slope = parameters
         logits = offset + slope * x
-        wrong = (expit(logits) - agreed) / len(x)
-        return np.mean(np.logaddexp(0, logits) - agreed * logits), [wrong.sum(), wrong @ x]
+        wrong = (expit(logits) - shares) / len(x)
+        return np.mean(np.logaddexp(0, logits) - shares * logits), [wrong.sum(), wrong @ x]
 
     found = minimize(loss, [0.0, 1.0], jac=True, method="L-BFGS-B", bounds=AGREEMENT)
     return float(found.x[0]), float(found.x[1])
