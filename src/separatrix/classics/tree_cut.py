@@ -409,6 +409,11 @@ class TreeProblem:
             sample_weight=sample_weight,
         )
 
+    @property
+    def node_sizes(self):
+        """Number, or weight, of the samples of each node of the tree."""
+        return np.bincount(self.nodes, self.sizes)
+
     def kept_labels(self, clusters, n_clusters):
         """Labels of the samples, by the clusters of the distinct ones, that keep all links.
 
@@ -457,7 +462,7 @@ def suitable_share(problem, n_clusters):
     """Smallest size of the parts of a cut, in even shares: larger for many even clusters."""
     if n_clusters <= FEW_CLUSTERS:
         return SMALLEST
-    sizes = np.bincount(problem.nodes, problem.sizes)
+    sizes = problem.node_sizes
     even = sizes.sum() / n_clusters
     labels = cut_labels(
         problem.tree, n_clusters, smallest=SMALLEST * even, sizes=sizes, parting=problem.parting
@@ -505,8 +510,7 @@ def solve_tree_cut(problem, n_clusters, labels_of, *, progress):
        hierarchical clustering algorithm", Information Sciences 363, 2016.
     """
     tree = problem.tree
-    sizes = np.bincount(problem.nodes, problem.sizes)
-    labels = labels_of(tree, n_clusters, sizes=sizes, parting=problem.parting)
+    labels = labels_of(tree, n_clusters, sizes=problem.node_sizes, parting=problem.parting)
     cut = np.flatnonzero(labels[tree.ends[:, 0]] != labels[tree.ends[:, 1]])[::-1]
     iterations = progress.iterations(max(1, len(cut)))
     iterations.status = Status.CONVERGED
