@@ -14,6 +14,7 @@ from separatrix.models.starts import (
     SampledProblem,
     check_init,
     drawn_rows,
+    known_start,
     labels_of_start,
     random_start,
     solve_from_start,
@@ -321,3 +322,35 @@ def test_a_mean_at_one_end_does_not_end_the_splits():
     X, weight = np.array([[0.1], [0.2], [0.7]]), np.array([1e-14, 1.0, 1e-15])
     start = start_of("k-means", problem_of(X, weight), 3, restart=0, rng=None)
     np.testing.assert_array_equal(np.sort(start.labels(X)), [0, 1, 2])
+
+
+# From known labels
+
+
+def known_of(y, counts):
+    """The first labels of each group, as many as are counted."""
+    known = np.full(len(y), -1)
+    for label, count in enumerate(counts):
+        known[np.flatnonzero(y == label)[:count]] = label
+    return known
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1), (0, 3, 3), (0, 0, 0)])
+def test_labels_that_cannot_be_held_back_make_no_start(counts):
+    y = np.arange(60) % 3
+    X = 20.0 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3))
+    assert known_start(X, known_of(y, counts), None, 3) is None
+
+
+@pytest.mark.parametrize("counts", [(1, 2, 4), (1, 1, 3), (5, 6, 7)])
+def test_the_only_known_label_of_a_cluster_is_always_learned(counts):
+    """Groups far apart are told right, so all that is held back is."""
+    y = np.arange(60) % 3
+    X = 20.0 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3))
+    known = known_of(y, counts)
+    taught = known_start(X, known, None, 3)
+    single = [label for label in range(3) if counts[label] == 1]
+    tested = np.flatnonzero((known >= 0) & ~np.isin(known, single))
+    np.testing.assert_array_equal(np.sort(taught.tested), tested)
+    assert taught.n_right == len(tested)
+    np.testing.assert_array_equal(taught.rule.labels(X), y)

@@ -111,7 +111,8 @@ class SampledProblem:
     def known_start(self, n_clusters):
         """Rule learned from known labels, if it predicts held-back ones better than k-means.
 
-        None if it does not, or if all labels of a cluster are unknown.
+        None if it does not, if no label can be held back, or if all labels of a cluster are
+        unknown.
         """
         if self.links is None:
             return None
@@ -120,8 +121,8 @@ class SampledProblem:
         if taught is None:
             return None
         usual = self.kmeans_start(n_clusters, rng=None, n_init=1)
-        labels = to_numpy(usual.labels(rows_beside(self.start_space, taught.known)))
-        told = contingency_matrix(known_labels[taught.known], labels)
+        labels = to_numpy(usual.labels(rows_beside(self.start_space, taught.tested)))
+        told = contingency_matrix(known_labels[taught.tested], labels)
         return taught.rule if taught.n_right > told[linear_sum_assignment(-told)].sum() else None
 
     def kmeans_start(self, n_clusters, *, rng, n_init):
@@ -401,8 +402,9 @@ def known_start(X, known_labels, sample_weight, n_clusters):
     """Support vector machine that learnt known labels.
 
     The width of its Gaussian kernel is the mean distance of two samples of known labels, and its C
-    the one of two that predicts them best in cross-validation. From more than `KNOWN_ROWS` it uses
-    about that many, equally spaced in each cluster.
+    the one of two that predicts them best in cross-validation. The only known label of a cluster
+    is never held back. From more than `KNOWN_ROWS` it uses about that many, equally spaced in each
+    cluster.
 
     Parameters
     ----------
@@ -418,7 +420,8 @@ def known_start(X, known_labels, sample_weight, n_clusters):
     Returns
     -------
     taught : Taught or None
-        None unless there are known labels of each cluster, on samples of positive weight.
+        None unless there are known labels of each cluster, on samples of positive weight, and two
+        of some cluster.
     """
     from sklearn.svm import SVC  # which few starts need
 
@@ -427,38 +430,40 @@ def known_start(X, known_labels, sample_weight, n_clusters):
     known = np.flatnonzero((known_labels >= 0) & (True if weight is None else weight > 0))
     step = max(1, -(-len(known) // KNOWN_ROWS))
     classes = [known[known_labels[known] == label][::step] for label in range(n_clusters)]
-    if not all(map(len, classes)):
+    counts = np.array([len(members) for members in classes])
+    if counts.min() == 0 or counts.max() == 1:
         return None
     known = np.concatenate(classes)
     known = known[canonical_order(X[known])]
     rows, labels, learnt = X[known], known_labels[known], None if weight is None else weight[known]
-    gamma, folds = distance_gamma(rows, learnt), min(KNOWN_FOLDS, *map(len, classes))
+    gamma, folds = distance_gamma(rows, learnt), min(KNOWN_FOLDS, *counts[counts > 1])
     machines = [SVC(C=C, gamma=gamma, tol=1e-6) for C in KNOWN_C]
-    n_right = len(known)  # one label of a cluster cannot be held back
-    if folds > 1:
-        counts = [told_right(machine, rows, labels, learnt, folds) for machine in machines]
-        n_right, machines = max(counts), [machines[int(np.argmax(counts))]]
-    return Taught(_Classified(machines[0].fit(rows, labels, learnt)), known, n_right)
+    tested = np.flatnonzero(counts[labels] > 1)
+    right = [told_right(machine, rows, labels, learnt, tested, folds) for machine in machines]
+    best = machines[int(np.argmax(right))].fit(rows, labels, learnt)
+    return Taught(_Classified(best), known[tested], max(right))
 
 
 @dataclass(frozen=True)
 class Taught:
-    """A rule learned from known labels, these labels, and how many it predicts when held back."""
+    """A rule learned from known labels, those held back, and how many of these it predicted."""
 
     rule: Any
-    known: np.ndarray
+    tested: np.ndarray
     n_right: int
 
 
-def told_right(classifier, rows, labels, weight, n_folds):
-    """Number of held-back labels that a classifier predicts correctly in cross-validation."""
+def told_right(classifier, rows, labels, weight, tested, n_folds):
+    """Number of labels that a classifier predicts correctly when they are held back in turn."""
     from sklearn.model_selection import StratifiedKFold
 
     n_right = 0
-    for train, test in StratifiedKFold(n_folds).split(labels[:, None], labels):
+    for _, fold in StratifiedKFold(n_folds).split(tested[:, None], labels[tested]):
+        held = tested[fold]
+        train = np.setdiff1d(np.arange(len(labels)), held)
         learnt = None if weight is None else weight[train]
         classifier.fit(rows[train], labels[train], learnt)
-        n_right += int(np.count_nonzero(classifier.predict(rows[test]) == labels[test]))
+        n_right += int(np.count_nonzero(classifier.predict(rows[held]) == labels[held]))
     return n_right
 
 
