@@ -188,12 +188,16 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     paper, and `labels_` are what the classifiers of its labels predict.
 
     For more than 20 clusters, and more samples than the search uses, the classifiers of all
-    samples are fitted to up to 100 samples per cluster, which those of the search label.
+    samples are fitted to up to 100 samples per cluster, or 10,000 altogether, which those of the
+    search label, or k-means.
 
     For the linear kernel samples are centred. Shaking two clusters takes one start, whatever
     `n_init`: in the first round one cluster claims all samples, so the start has no effect. More
     than 20 clusters, which random starts do not find, take one start too: the best of ten runs of
-    k-means, from which samples move as with `solver="steepest"`.
+    k-means. Since the objective compares sizes badly, it would empty many of so many clusters. So
+    they keep the sizes of that start, in which no single sample can move, and least squares find
+    only their boundaries. With `shares` or bounds on sizes samples move as with
+    `solver="steepest"`.
 
     References
     ----------
@@ -437,11 +441,16 @@ class LeastSquaresProblem(SearchProblem):
     sizes: Sizes
     is_free: bool = False
 
-    def kmeans_labels(self, n_clusters, rng):
-        """Labels of the searched samples by k-means that keep the links."""
-        rule = kmeans_start(self.rows, self.row_weight, n_clusters, rng=rng, n_init=KMEANS_RUNS)
-        labels = rule.labels(self.rows)
-        links = self.searched_links
+    def kmeans_rule(self, n_clusters, rng):
+        """The best of some runs of k-means, on more samples than are searched, which are few."""
+        rows, weight = self.rows, self.row_weight
+        if self.is_sampled:
+            rows, weight = self.settling_samples(n_clusters)
+        return kmeans_start(rows, weight, n_clusters, rng=rng, n_init=KMEANS_RUNS)
+
+    def labels_by(self, rule):
+        """Labels of the searched samples by a rule that keep the links."""
+        labels, links = rule.labels(self.rows), self.searched_links
         return labels if links is None else links.nearest(labels)
 
     @cached_property
@@ -504,11 +513,15 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     sizes = problem.sizes.scaled(len(problem.R) if counted is None else counted.sum())
     n_clusters = len(sizes.targets)
     # 1) labels of the searched samples
-    iterations = progress.iterations(n_starts)
+    iterations, rule = progress.iterations(n_starts), None
     if start is not None:
         start = start if links is None else links.nearest(start)
     elif starts_at_means(n_clusters, problem.kernel, solver):
-        start = problem.kmeans_labels(n_clusters, rng)
+        means = problem.kmeans_rule(n_clusters, rng)
+        start = problem.labels_by(means)
+        if problem.is_free:  # no sample moves from the clusters of the rule
+            counts = np.bincount(start, counted, n_clusters).astype(np.float64)
+            rule, sizes = means, Sizes(counts, counts, counts)
     starts: Iterator[Array] = repeat(start)
     if start is None:
         starts = (random_labels(sizes, rng, links, counted) for _ in range(n_starts))
@@ -525,8 +538,9 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     # 2) classifiers of all samples, with offsets that keep the sizes of clusters
     least, most = problem.sizes.least, problem.sizes.most
     if problem.settles(n_clusters):
-        rule = problem.settled(  # more than one update would let few clusters grow
+        machines = problem.settled(  # more than one update would let few clusters grow
             best.labels,
+            rule=rule,
             n_clusters=n_clusters,
             reg=problem.reg,
             least=least,
@@ -536,11 +550,11 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     else:
         targets = targets_of(best.labels, n_clusters)
         targets = targets[:, 1:] if n_clusters == 2 else targets
-        rule = problem.classifiers(
+        machines = problem.classifiers(
             problem.multipliers(targets),
             partial(ridge_weights, targets=targets, reg=problem.reg, weight=weight),
         )
-    boundaries, labelling = problem.sized(rule, least, most)
+    boundaries, labelling = problem.sized(machines, least, most)
     status = Status.CONVERGED
     if labelling.empty.any():
         status = Status.DEGENERATE

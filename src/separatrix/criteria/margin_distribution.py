@@ -171,7 +171,8 @@ class OptimalMarginDistributionClustering(LabelMixtureClustering):
     for dask arrays, from which samples are drawn by their positions.
 
     For more than 20 clusters, and more samples than the search uses, the machines that label the
-    others are those of least squares, which are updated on up to 100 samples per cluster.
+    others are those of least squares, which are updated on up to 100 samples per cluster, or
+    10,000 altogether.
 
     For the linear kernel samples are centred.
 

@@ -25,7 +25,7 @@ REMEDY = "use a smaller max_samples"
 # With more clusters than this, so many samples of each settle the classifiers, until no more than
 # this share of them changes.
 FEW_CLUSTERS = 20
-SETTLING_SAMPLES = 100
+SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER = 10_000, 100
 SETTLED = 1e-3
 
 
@@ -281,12 +281,12 @@ class SearchProblem:
             and not self.kernel.is_linear
         )
 
-    def settled(self, labels, *, n_clusters, reg, least, most, max_updates):
+    def settled(self, labels, *, n_clusters, reg, least, most, max_updates, rule=None):
         """Classifiers by least squares that settle on more samples than were searched.
 
         The samples of a cluster that were searched are too few to tell where it ends. So the
         classifiers of these label more, with the sizes of clusters within bounds, the next ones
-        are fitted to all of these labels, and so on.
+        are fitted to all of these labels, and so on; or a rule labels more.
 
         Parameters
         ----------
@@ -300,6 +300,8 @@ class SearchProblem:
             Bounds of the sizes of the clusters of all samples.
         max_updates : int
             Most updates of the labels of more samples.
+        rule : object, default=None
+            Its method `labels` gives the labels of more samples, which are not updated then.
 
         Returns
         -------
@@ -315,11 +317,13 @@ class SearchProblem:
             weight = weight * (n_searched / weight.sum())
             return ridge_weights(Z, targets=targets, reg=reg, weight=weight)
 
-        weights = weights_of(self._features(self.rows), labels, counted)
         # the samples are in an order of their values, so that it makes no difference how they came
-        drawn = self._evenly(SETTLING_SAMPLES * n_clusters)
-        Z = self._features(rows_at(self.X, drawn))
-        own = np.ones(len(drawn)) if self.sample_weight is None else self.sample_weight[drawn]
+        rows, own = self.settling_samples(n_clusters)
+        Z = self._features(rows)
+        own = np.ones(len(Z)) if own is None else own
+        if rule is not None:
+            return self._of_features(weights_of(Z, rule.labels(rows), own))
+        weights = weights_of(self._features(self.rows), labels, counted)
         share, labels = own.sum() / self.n_counted, None
         for _ in range(max_updates):
             scores = Z @ weights
@@ -330,12 +334,19 @@ class SearchProblem:
                 break
         return self._of_features(weights)
 
-    def _evenly(self, size):
-        """Samples of positive weight, in even steps of their order."""
+    def settling_samples(self, n_clusters):
+        """More samples of positive weight than are searched, in even steps of their order.
+
+        Returns
+        -------
+        rows : ndarray or sparse matrix
+        weight : ndarray or None
+        """
         weight, n_samples = self.sample_weight, self.X.shape[0]
         present = np.arange(n_samples) if weight is None else np.flatnonzero(weight)
-        places = np.linspace(0, len(present) - 1, min(size, len(present)))
-        return present[places.astype(np.int64)]
+        size = min(max(SETTLING_SAMPLES, SETTLING_SAMPLES_PER_CLUSTER * n_clusters), len(present))
+        drawn = present[np.linspace(0, len(present) - 1, size).astype(np.int64)]
+        return rows_at(self.X, drawn), None if weight is None else weight[drawn]
 
     def sized(self, boundaries, least, most):
         """Boundaries with offsets that keep cluster sizes, and a labelling that keeps links."""
