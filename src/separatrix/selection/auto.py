@@ -23,13 +23,16 @@ from separatrix._sklearn import (
     DOC_LINK,
     Interval,
     StrOptions,
+    check_same_namespace,
     fit_context,
+    is_dask,
     is_lazy,
     one_thread,
+    to_numpy,
 )
 from separatrix._typing import Array, ArrayLike, Samples, Weights
-from separatrix.data.gate import check_samples, check_weights, computed, naming
-from separatrix.data.rows import in_doubles, rows_at
+from separatrix.data.gate import check_samples, computed, naming, weights_of
+from separatrix.data.rows import exactly_beside, in_doubles, rows_at, rows_beside
 from separatrix.estimators.base import (
     default_parameters,
     kept_on_failure,
@@ -316,7 +319,7 @@ class AutoClustering(
         X = self._validate_X(X, reset=True)
         if is_lazy(X) and self._needs_all_samples(linked):
             X = in_doubles(rows_at(X))
-        weight = check_weights(X, sample_weight)
+        weight = None if sample_weight is None else weights_of(sample_weight, X.shape[0])
         asked, links = self._asked(X, linked)
         present = None if weight is None else np.flatnonzero(weight)
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
@@ -328,7 +331,7 @@ class AutoClustering(
         if self.outliers is not None:
             search = OutlierSearch.of(self, X, weight, links)
             outlying = search.first(asked)
-            left = ~outlying.out if present is None else ~outlying.out & (weight > 0)
+            left = ~outlying.out if weight is None else ~outlying.out & (weight > 0)
             present = np.flatnonzero(left)
         drawn = self._drawn(X, present, most, rng)
         taught = np.union1d(drawn, self._drawn(X, present, REFITTED_ROWS, deepcopy(rng)))
@@ -358,7 +361,7 @@ class AutoClustering(
             boundary = one_thread(boundary.refitted)(rows)
         assignment = (LazyAssignment if is_lazy(X) else Assignment).of(boundary, X)
         if search is not None and outlying is not None:
-            labels = np.where(outlying.out, -1, assignment.labels)
+            labels = np.where(outlying.out, -1, to_numpy(assignment.labels))
             outlying = search.beside(labels, n_clusters)
             weight = search.weight * ~outlying.out
         order = self._order(assignment, weight, earlier, seen, election, links)
@@ -376,7 +379,8 @@ class AutoClustering(
             "_n_columns": X.shape[1],
         }
         if outlying is not None:
-            fitted["labels_"] = np.where(outlying.out, -1, labels).astype(np.int32)
+            labels = np.where(outlying.out, -1, to_numpy(labels)).astype(np.int32)
+            fitted["labels_"] = labels
             fitted["outlier_scores_"], fitted["_outliers"] = outlying.scores, outlying.rule
         if self.n_clusters is None:
             fitted["selection_curve_"] = curve
@@ -385,7 +389,10 @@ class AutoClustering(
             fitted["n_clusters_words_"] = choice_words(
                 plausible, structure, fitted["n_clusters_if_any_"]
             )
-        set_fitted(self, fitted | evidence_of(election, structure, seen.geometry))
+        fitted |= evidence_of(election, structure, seen.geometry)
+        if not is_lazy(X):
+            fitted = {name: exactly_beside(value, X) for name, value in fitted.items()}
+        set_fitted(self, fitted)
         progress.close()
         return self
 
@@ -424,22 +431,23 @@ class AutoClustering(
             return known.order(Labelling(election.labels, n_clusters))
         if earlier is not None:
             rows, labels = assignment.in_memory(seen, election)
-            return agreeing_order(earlier(rows), labels, n_clusters)
+            return agreeing_order(to_numpy(earlier(rows)), to_numpy(labels), n_clusters)
         return Labelling(assignment.labels, n_clusters, weight).order
 
     def _kept_within(self, assignment, links, outlying):
         """Labels of all samples, changed where links or sizes of clusters ask for it."""
         if links is None and not self._has_bounds:
             return assignment.labels
-        labels, X = assignment.labels.copy(), assignment.X
-        kept = np.arange(len(X)) if outlying is None else np.flatnonzero(~outlying.out)
+        labels, X = np.array(to_numpy(assignment.labels)), assignment.X
+        kept = np.arange(len(labels)) if outlying is None else np.flatnonzero(~outlying.out)
         if links is None:
-            scores = assignment.boundary.scores(X[kept])
+            scores = to_numpy(assignment.boundary.scores(rows_beside(X, kept)))
             labels[kept] = within_bounds(scores, self.min_size, self.max_size)
             return labels
         sizes = size_bounds(len(kept), links.n_clusters, self.min_size, self.max_size)
         bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
-        linked = linked_labels(assignment.probabilities[kept], links.restricted(kept), **bounds)
+        probabilities = to_numpy(assignment.probabilities)[kept]
+        linked = linked_labels(probabilities, links.restricted(kept), **bounds)
         labels[kept] = linked.labels
         return labels
 
@@ -487,6 +495,13 @@ class AutoClustering(
             )
         return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
 
+    def _validate_new(self, X, method):
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        if not (is_lazy(X) or is_dask(self.labels_)):
+            check_same_namespace(X, self, attribute="labels_", method=method)
+        return X
+
     def predict(self, X: Samples) -> Array:
         """Cluster of each sample, by the boundary between the clusters.
 
@@ -501,8 +516,7 @@ class AutoClustering(
             Cluster numbers from 0, and -1 for outliers where `outliers` is not None. Lazy for a
             dask array.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        X = self._validate_new(X, "predict")
         return marked(self, X, labels_of_rows(self.boundary_, X))
 
     def decision_function(self, X: Samples) -> Array:
@@ -519,8 +533,10 @@ class AutoClustering(
             Score of each cluster, the largest for that of `predict`; for two clusters the
             difference of the second and the first. Lazy for a dask array.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        return self._scores(X, "decision_function")
+
+    def _scores(self, X, method):
+        X = self._validate_new(X, method)
         scores = columns_of_rows(self.boundary_.scores, X, self.n_clusters_)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -537,9 +553,13 @@ class AutoClustering(
         probabilities : array of shape (n_samples, n_clusters)
             They sum to one, and the largest is that of `predict`. Lazy for a dask array.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        X = self._validate_new(X, "predict_proba")
         return columns_of_rows(self.boundary_.probabilities, X, self.n_clusters_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     @property
     def _n_features_out(self):
