@@ -31,7 +31,7 @@ from separatrix._sklearn import (
     to_numpy,
 )
 from separatrix._typing import Array, ArrayLike, Samples, Weights
-from separatrix.data.gate import check_samples, computed, naming, weights_of
+from separatrix.data.gate import check_samples, computed, naming, on_host, weights_of
 from separatrix.data.rows import exactly_beside, in_doubles, rows_at, rows_beside
 from separatrix.estimators.base import (
     default_parameters,
@@ -149,7 +149,7 @@ class AutoClustering(
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
+    labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
         data.
     structure_ : Structure
@@ -169,7 +169,7 @@ class AutoClustering(
     agreement_words_ : str
         How far to trust the clusters: structure, agreement and spacing in words, and how many
         candidates voted.
-    confidence_ : ndarray of shape (n_samples,)
+    confidence_ : array of shape (n_samples,)
         Share of the families' votes for each sample's cluster: a share of votes, not a
         probability. Samples that the candidates did not use get the share of those that
         `boundary_` assigns with the same confidence.
@@ -183,7 +183,7 @@ class AutoClustering(
         The candidates on the samples that they used.
     best_candidate_ : str
         Name of the candidate with the most votes.
-    best_candidate_labels_ : ndarray of shape (n_seen,)
+    best_candidate_labels_ : array of shape (n_seen,)
         Its labels of the samples that the search used, often as good as the consensus.
     n_clusters_ : int
         Number of clusters.
@@ -219,6 +219,11 @@ class AutoClustering(
     Candidates use distances as they are: scale features first if their units differ. More than
     50 features are replaced by 50 principal components.
     For more than 20 clusters, those are left out that then take most of the time.
+
+    For arrays of PyTorch or CuPy, the samples that candidates see are copied to the host, and so
+    are all samples where `outliers` are searched. `boundary_` labels all samples on their device,
+    in the widest precision it has. One value for each sample is an array of the same library and
+    device; what belongs to candidates is on the host.
 
     On data sets with known classes (`benchmarks/choices/selection.py`) the consensus is on average
     ahead of every single method; on real measurements it is better than k-means and about as good
@@ -619,7 +624,7 @@ class AutoClustering(
 def n_named(known_labels):
     """Number of clusters that known labels name; invalid labels are refused elsewhere."""
     with naming("known_labels"):
-        labels = np.asarray([] if known_labels is None else known_labels)
+        labels = np.asarray([] if known_labels is None else on_host(known_labels))
     return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
 
 
