@@ -66,11 +66,11 @@ class NeighborRule:
         nearest = rounding * (1 + xp.max(xp.abs(rows), axis=1, keepdims=True))
         weights = 1 / xp.where(distances > nearest, distances, nearest) ** 2
         weights = weights / xp.sum(weights, axis=1, keepdims=True)
-        clusters = xp.arange(self.n_clusters, dtype=self.clusters.dtype, device=device)
+        members = xp.eye(self.n_clusters, dtype=rows.dtype, device=device)
         shares = xp.zeros((rows.shape[0], self.n_clusters), dtype=rows.dtype, device=device)
         for voter in range(voters.shape[1]):
-            voted = xp.take(self.clusters, voters[:, voter])[:, None] == clusters
-            shares = shares + xp.where(voted, weights[:, voter, None], 0.0)
+            voted = xp.take(members, xp.take(self.clusters, voters[:, voter]), axis=0)
+            shares = shares + weights[:, voter, None] * voted
         return shares
 
     def _nearest(self, rows):
