@@ -114,8 +114,9 @@ def computed(values):
 
 
 def on_host(values):
-    """Arrays, which have a device, as those of NumPy; everything else as it is."""
-    return to_numpy(values) if hasattr(values, "device") else values
+    """Arrays of other libraries, which have a device, as NumPy's; everything else as it is."""
+    is_elsewhere = hasattr(values, "device") and not isinstance(values, np.ndarray)
+    return to_numpy(values) if is_elsewhere else values
 
 
 def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=False):
