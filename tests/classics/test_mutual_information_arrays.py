@@ -79,6 +79,13 @@ def test_devices_give_the_labels_of_the_host(convert, large, case, dtype):
     np.testing.assert_array_equal(as_numpy(again.predict(there)), local.labels_)
 
 
+@pytest.mark.parametrize("dtypes", [(np.float32, np.float64), (np.float64, np.float32)])
+def test_new_samples_of_another_precision(convert, large, dtypes):
+    of_fit, new = (convert(moons().astype(dtype)) for dtype in dtypes)
+    model = SquaredLossMutualInformationClustering().fit(of_fit)
+    np.testing.assert_array_equal(as_numpy(model.predict(new)), as_numpy(model.labels_))
+
+
 OTHERS = {
     "few samples": ({}, {}),
     "links": ({}, {"must_link": [[0, 1]], "cannot_link": [[0, 2]]}),

@@ -175,7 +175,9 @@ class DeviceGraph:
         similarities : NeighborRows
             Similarities to neighbours. The local scale of a sample is the distance to the last.
         """
-        count = min(self.n_neighbors, self.W.shape[0])
+        xp, _ = namespace_of(X)
+        count, rows = min(self.n_neighbors, self.W.shape[0]), self.search.rows
+        X = xp.astype(X, rows.dtype, copy=False)  # new samples may be in another precision
         neighbors, distances = self.search.nearest(self.unit * X, count)
         sigma = positive(distances[:, -1])
         values = similarities(neighbors, distances, sigma, self.sigma)
