@@ -49,6 +49,7 @@ __all__ = [
     "openmp_threads",
     "python_scalar",
     "refuse_dask",
+    "searched_rows",
     "supported_floats",
     "to_numpy",
     "widest_float",
@@ -169,6 +170,11 @@ def like(array, reference):
     xp, device = namespace_of(reference)
     floating = np.issubdtype(array.dtype, np.floating)
     return xp.asarray(array, dtype=reference.dtype if floating else None, device=device)
+
+
+def searched_rows(search):
+    """Rows among which a fitted NearestNeighbors searches."""
+    return search._fit_X
 
 
 def one_blas_thread(function):

@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix._output import data_frame, html_table, in_digits, in_percent, text_table
 from separatrix._typing import ArrayLike, DataFrame
-from separatrix.data.gate import check_labels, check_length, computed
+from separatrix.data.gate import check_labels, check_length, computed, on_host
 from separatrix.tables.columns import named_columns
 
 __all__ = ["ClusterProfile", "Difference", "Profile", "profile", "profile_of"]
@@ -200,7 +200,7 @@ def profile(X: Any, labels: ArrayLike, feature_names: Any = None) -> Profile:
     large petal length (5.55, overall 3.76)
     large sepal length (6.59, overall 5.84)
     """
-    columns = [one for one in named_columns(computed(X), feature_names) if one.is_usable]
+    columns = [one for one in named_columns(on_host(computed(X)), feature_names) if one.is_usable]
     if not columns:
         raise ValueError("X has no column of numbers, dates or texts; pass the original table.")
     labels = check_labels(labels)

@@ -8,6 +8,8 @@ from sklearn import config_context
 from sklearn.utils import get_tags
 
 import separatrix
+from device_support import as_numpy, strict_on_a_device, torch
+from separatrix import plots
 from support import fit_quietly
 
 CLUSTERERS = [
@@ -79,3 +81,51 @@ def test_weights_of_other_arrays_get_the_same_answers(estimator, library):
                 0
             ]
             np.testing.assert_array_equal(np.asarray(model.labels_), local.labels_)
+
+
+@pytest.mark.usefixtures("few_tables")
+@pytest.mark.parametrize("library", [strict_on_a_device, torch])
+@pytest.mark.parametrize(
+    "estimator",
+    [separatrix.MaximinSeparationClustering(3), separatrix.AutoClustering(3, max_samples=40)],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_explains_clusters_takes_them(estimator, library, tmp_path):
+    """Samples may be on the device of the fit or not; what is shown is on the host."""
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    convert, X = library(), groups(3)
+    with config_context(array_api_dispatch=True):
+        there = convert(X)
+        model = estimator.fit(there)
+        labels = as_numpy(model.labels_)
+        for rows in (there, X):
+            path = separatrix.write_report(model, rows, tmp_path / "report.html")
+            assert "60 rows" in path.read_text()
+            found = separatrix.explain(model, rows)
+            assert [one.size for one in found.clusters] == np.bincount(labels).tolist()
+            found = separatrix.profile(rows, model.labels_)
+            assert [one.size for one in found.clusters] == np.bincount(labels).tolist()
+            drawn = plots.BoundaryDisplay.from_estimator(model, rows, ax=figure().subplots())
+            np.testing.assert_array_equal(drawn.labels, labels)
+            sizes = plots.ClusterSizesDisplay.from_estimator(model, rows, ax=figure().subplots())
+            np.testing.assert_array_equal(sizes.labels, labels)
+            shown = plots.MarginDistributionDisplay.from_estimator(
+                model, rows, ax=figure().subplots()
+            )
+            assert len(shown.margins) == len(X)
+        curve = plots.SelectionCurveDisplay.from_estimator(
+            model, there, n_clusters=[2, 3], ax=figure().subplots()
+        )
+        assert np.isfinite(curve.scores).all()
+        compared = separatrix.compare_clusterings(there, [model], random_state=0)
+    np.testing.assert_array_equal(np.bincount(compared.labels[0]), np.bincount(labels))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
+def test_sparse_tensors_are_refused():
+    torch = pytest.importorskip("torch")
+    X = torch.eye(20, dtype=torch.float64)
+    with config_context(array_api_dispatch=True):
+        for sparse in (X.to_sparse(), X.to_sparse_csr()):
+            with pytest.raises(TypeError, match=r"X is a sparse tensor: pass X.to_dense\(\)"):
+                separatrix.MaximinSeparationClustering().fit(sparse)

@@ -49,6 +49,14 @@ def test_devices_give_the_labels_of_the_host(xp, large, n_clusters, matrix, dtyp
     np.testing.assert_array_equal(np.asarray(again.predict(rows)), local.labels_)
 
 
+@pytest.mark.parametrize("dtypes", [(np.float32, np.float64), (np.float64, np.float32)])
+def test_new_samples_of_another_precision(xp, large, dtypes):
+    X = moons(300)[0]
+    of_fit, new = (xp.asarray(X.astype(dtype)) for dtype in dtypes)
+    model = MaximumVolumeClustering().fit(of_fit)
+    np.testing.assert_array_equal(np.asarray(model.predict(new)), np.asarray(model.labels_))
+
+
 OTHERS = {
     "few samples": ({}, {}),
     "links": ({}, {"must_link": [[0, 1]]}),

@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 
+from device_support import as_numpy, strict, strict_on_a_device, torch
 from separatrix import MaximinSeparationClustering, MinimaxProbabilityMachine
+from separatrix.data.rows import with_values_at
 from separatrix.models.starts import kmeans_start
 from separatrix.solvers import minimax
 
@@ -13,28 +15,6 @@ SOLVERS = ["mpm", "gep", "eig"]
 
 
 # Arrays of other libraries
-
-
-def strict():
-    return pytest.importorskip("array_api_strict").asarray
-
-
-def strict_on_a_device():
-    """An array whose device, like a GPU, refuses to be read by NumPy."""
-    xp = pytest.importorskip("array_api_strict")
-    return lambda a: xp.asarray(a, device=xp.Device("device1"))
-
-
-def torch():
-    return pytest.importorskip("torch").asarray
-
-
-def as_numpy(array):
-    if hasattr(array, "to_device") and not isinstance(array, np.ndarray):
-        import array_api_strict as xp
-
-        array = array.to_device(xp.Device("CPU_DEVICE"))
-    return np.asarray(array)
 
 
 LIBRARIES = [strict, strict_on_a_device, torch]
@@ -132,6 +112,21 @@ def test_strict_arrays_of_wide_data():
         MaximinSeparationClustering().fit(
             xp.asarray(np.random.default_rng(0).normal(size=(20, 2100)))
         )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("places", [[3], [0, 1, 7], range(8)])
+def test_some_values_are_replaced(library, places):
+    convert, values = library(), np.linspace(0, 1, 8)
+    others = 10.0 + np.arange(len(places))
+    expected = values.copy()
+    expected[np.array(places)] = others
+    with config_context(array_api_dispatch=True):
+        given = convert(values)
+        found = with_values_at(given, np.array(places), others)
+    assert found.device == given.device
+    np.testing.assert_array_equal(as_numpy(found), expected)
+    np.testing.assert_array_equal(with_values_at(values, np.array(places), others), expected)
 
 
 # Chunks of rows

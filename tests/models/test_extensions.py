@@ -10,6 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier
 
+from separatrix.data import rows as rows_of_data
 from separatrix.data.frames import Frame
 from separatrix.models import extensions
 from separatrix.models.extensions import (
@@ -227,9 +228,7 @@ def test_new_samples_follow_the_rule_in_any_slices(labelled, monkeypatch):
     extension = extended(X, labels)
     expected = extension.model.scores(extension.frame(new))
     np.testing.assert_allclose(extension.scores(new), expected, atol=1e-9)
-    monkeypatch.setattr(
-        extensions, "row_slices", lambda X, width: [slice(i, i + 7) for i in range(0, len(X), 7)]
-    )
+    monkeypatch.setattr(rows_of_data, "CHUNK_SIZE", 7 * extensions.N_LANDMARKS)
     mixed = np.vstack([new, X])
     np.testing.assert_allclose(extension.scores(mixed)[: len(new)], expected, atol=1e-9)
     np.testing.assert_array_equal(extension.labels(mixed)[len(new) :], labels)

@@ -326,6 +326,14 @@ def test_margins_of_two_clusters_are_signed_scores():
     assert note(flipped) == "100.0% of samples beyond the boundary"
 
 
+def test_margins_that_rounding_alone_tells_apart_have_one_bar():
+    margins = 1 + 1e-15 * np.arange(6)
+    display = plots.MarginDistributionDisplay(margins, np.arange(6) % 2).plot()
+    for bars in display.histograms_:
+        heights = bars[0].get_xy()[:, 1]
+        assert set(heights) == {0, 3}
+
+
 def test_margins_of_three_clusters_are_own_less_best_other():
     display = plots.MarginDistributionDisplay.from_estimator(THREE, X)
     for margin, scores, own in zip(

@@ -81,6 +81,17 @@ def test_the_graph_is_that_of_the_host(xp, unit):
     np.testing.assert_allclose(np.asarray(graph.W @ xp.asarray(x)), host.W @ x, atol=1e-12)
 
 
+def test_graphs_of_several_numbers_share_a_search(xp):
+    X = xp.asarray(rows_of(200))
+    graphs = list(DeviceGraph.several(X, [9, 4, 6]))
+    assert len({id(graph.search) for graph in graphs}) == 1
+    for number, graph in zip((9, 4, 6), graphs, strict=True):
+        expected = DeviceGraph.of(X, number)
+        assert graph.n_neighbors == number
+        assert (graph.W.to_scipy() != expected.W.to_scipy()).nnz == 0
+        np.testing.assert_array_equal(np.asarray(graph.sigma), np.asarray(expected.sigma))
+
+
 def test_similarities_of_new_samples_are_those_of_the_host(xp):
     X, new = rows_of(200), rows_of(30, seed=1)
     graph = DeviceGraph.of(xp.asarray(X), 7)

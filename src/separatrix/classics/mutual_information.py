@@ -11,11 +11,19 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 
-from separatrix._sklearn import StrOptions
+from separatrix._sklearn import StrOptions, is_numpy, to_numpy
 from separatrix._typing import Array, Samples
 from separatrix.data.gate import check_samples
+from separatrix.data.ordering import are_distinct
 from separatrix.data.places import order_of_places
-from separatrix.data.rows import answers, check_fits_memory
+from separatrix.data.rows import (
+    answers,
+    check_fits_memory,
+    exactly_beside,
+    in_doubles,
+    rows_at,
+    rows_beside,
+)
 from separatrix.estimators.base import (
     GraphClustering,
     check_square,
@@ -35,6 +43,7 @@ from separatrix.labels.sizes import unit_of
 from separatrix.models.graph_responses import Posterior, linked
 from separatrix.models.nearest_samples import NearestSample
 from separatrix.result import SolverResult, Status, decoded
+from separatrix.similarity.device_graphs import DeviceGraph
 from separatrix.similarity.graphs import (
     GivenGraph,
     components,
@@ -42,10 +51,16 @@ from separatrix.similarity.graphs import (
     distinct_graph,
     joined_components,
     ordered_graph,
+    searches_approximately,
 )
 from separatrix.similarity.kernels import resolved_gamma
 from separatrix.similarity.multigrid import GraphHierarchy
-from separatrix.solvers.information_estimate import least_squares_mutual_information
+from separatrix.solvers.device_information import solve_on_device
+from separatrix.solvers.information_estimate import (
+    drawn_samples,
+    information_of,
+    least_squares_mutual_information,
+)
 from separatrix.solvers.orthogonal_responses import different_rows, orthogonal_factor
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
@@ -124,10 +139,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
+    labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
         data.
-    probabilities_ : ndarray of shape (n_samples, n_clusters)
+    probabilities_ : array of shape (n_samples, n_clusters)
         Probability of each cluster; `predict_proba` of the training data.
     mutual_information_ : float
         Estimated information by which the similarities were chosen; nan if there was no choice.
@@ -168,6 +183,11 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     one for each sample. For more than 10 clusters the eigenvectors are turned towards samples that
     differ most, which leaves the information as it is and tells clusters apart that eigenvectors
     mix.
+
+    For arrays of PyTorch or CuPy, graphs and their eigenvectors stay on the device if there are
+    more than 1,000 distinct samples, `affinity` and `normalize` have their defaults, and there are
+    no weights or links. Everything else is computed on the host. In both cases labels and
+    probabilities belong to the same library and device as the samples.
 
     The order of the rows does not matter. With precomputed similarities it may, if samples have
     the same values in another order.
@@ -258,6 +278,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         return X
 
     def _problem(self, X, sample_weight, links, progress, rng):
+        if not is_numpy(X):
+            if links is None and sample_weight is None and self._solves_on_device(X):
+                return self._problem_on_device(X, progress, rng)
+            X = in_doubles(to_numpy(X))
         # by their places alone, so that the order of the rows does not matter
         precomputed = self.affinity == "precomputed"
         order = order_of_places(X, sample_weight, pairs=precomputed)
@@ -290,6 +314,45 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             # of equally good ones the last: rounding must not decide
             if best is None or information >= best.information - 1e-9 * abs(best.information):
                 best = replace(problem, result=result, information=information)
+            if step.close():
+                break
+        task.close()
+        return best
+
+    def _solves_on_device(self, X):
+        """Whether all is linear algebra that a device is good at, and there is enough of it."""
+        n_few = max(DENSE_SAMPLES, 2 * self.n_clusters)
+        is_plain = self.affinity == "local" and self.normalize
+        return is_plain and X.shape[0] > n_few and are_distinct(X)
+
+    def _problem_on_device(self, X, progress, rng):
+        """The choice of similarities among distinct samples on a device."""
+        order, candidates = order_of_places(X), self._candidates(X, None)
+        drawn = order[drawn_samples(len(order), rng.randint(2**31 - 1))]
+        rows = in_doubles(rows_at(X, drawn)) if len(candidates) > 1 else None
+        numbers = [chosen["n_neighbors"] for chosen in reversed(candidates)]
+        is_approximate = searches_approximately("auto", X)
+        graphs = DeviceGraph.several(X, numbers, is_approximate=is_approximate)
+        task, best = progress.subtask("choice", len(candidates)), None
+        for number, graph in zip(numbers, graphs, strict=True):
+            step = task.subtask("affinity", 0)
+            result = solve_on_device(
+                graph,
+                self.n_clusters,
+                least_link=LEAST_LINK,
+                rounding=ROUNDING,
+                turns=self.n_clusters > UNTURNED_CLUSTERS,
+            )
+            information = np.nan
+            if rows is not None:
+                information = information_of(rows, to_numpy(rows_beside(result.labels, drawn)))
+            if best is None or information >= best.information - 1e-9 * abs(best.information):
+                best = InformationProblem(
+                    graph=graph,
+                    chosen={"n_neighbors": number},
+                    result=result,
+                    information=information,
+                )
             if step.close():
                 break
         task.close()
@@ -351,11 +414,13 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         return {"_model": model, "probabilities_": model.predict_proba(X)}
 
     def _model_attributes(self, model, X):
-        return {"_model": model, "probabilities_": model.of_samples(model.probabilities)}
+        probabilities = model.of_samples(model.probabilities)
+        return {"_model": model, "probabilities_": exactly_beside(probabilities, X)}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.affinity == "precomputed"
+        tags.array_api_support = True
         return tags
 
 

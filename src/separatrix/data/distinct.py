@@ -1,11 +1,12 @@
 """Equal rows: hashes that identify them, known rows found again, and the distinct rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import to_numpy
+from separatrix._sklearn import is_numpy, like, namespace_of, to_numpy, widest_float
 from separatrix.data.rows import beside, map_chunks, row_slices, rows_at
 
 # Rows that are compared first: usually enough of them differ.
@@ -20,8 +21,13 @@ def mixed(bits):
 
 
 def row_hashes(X):
-    """Hash of each row's values: equal for equal rows, dense or sparse, of any float dtype."""
+    """Hash of each row's values: equal for equal rows, dense or sparse, of any float dtype.
+
+    Those of rows on a device are there, as signed integers of the same bits.
+    """
     keys = mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64))
+    if not is_numpy(X):
+        return _device_hashes(X, keys)
 
     def hashed(values, keys):
         bits = (values.astype(np.float64, order="C") + 0.0).view(np.uint64)  # no negative zeros
@@ -39,12 +45,35 @@ def row_hashes(X):
     return hashes
 
 
+def _device_hashes(X, keys):
+    """The same for rows on a device, whose libraries compute with signed integers only."""
+    xp, _ = namespace_of(X)
+    bits, keys = _signed_bits(X), like(keys.view(np.int64), X)
+    hashed = xp.where(bits == 0, bits, _mixed_signed(_mixed_signed(bits) ^ keys))
+    return xp.sum(hashed, axis=1, dtype=xp.int64)
+
+
+def _signed_bits(values):
+    """Bits of values in double precision, by the host where the device or its library cannot."""
+    xp, _ = namespace_of(values)
+    if hasattr(values, "view") and widest_float(values) == xp.float64:
+        return (xp.astype(values, xp.float64) + 0.0).view(xp.int64)  # no negative zeros
+    return like((to_numpy(values).astype(np.float64) + 0.0).view(np.int64), values)
+
+
+def _mixed_signed(bits):
+    """`mixed` for the same bits in signed integers: these shift copies of their sign in."""
+    bits = (bits ^ (bits >> 30 & 2**34 - 1)) * (0xBF58476D1CE4E5B9 - 2**64)
+    bits = (bits ^ (bits >> 27 & 2**37 - 1)) * (0x94D049BB133111EB - 2**64)
+    return bits ^ (bits >> 31 & 2**33 - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class KnownRows:
     """Samples that are found again by the hashes of their values."""
 
-    hashes: np.ndarray  # in increasing order
-    order: np.ndarray  # the samples that they belong to
+    hashes: Any  # in increasing order
+    order: Any  # the samples that they belong to
 
     @classmethod
     def of(cls, X):
@@ -56,8 +85,17 @@ class KnownRows:
     def match(self, X):
         """For each row of `X`, the first known row that equals it, value by value; -1 for none."""
         hashes = row_hashes(X)  # of 64 bits: a million by a million rows collide once in 10^7
-        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[places] == hashes, self.order[places], -1)
+        xp, _ = namespace_of(hashes)
+        places = xp.searchsorted(self.hashes, hashes)
+        places = xp.where(places < self.hashes.shape[0], places, 0)
+        is_known = xp.take(self.hashes, places) == hashes
+        return xp.where(is_known, xp.take(self.order, places), -1)
+
+    def beside(self, X):
+        """The same rows where `X` is, with the hashes that rows have there."""
+        hashes = self.hashes.view(np.int64)
+        again = np.argsort(hashes, kind="stable")
+        return replace(self, hashes=like(hashes[again], X), order=like(self.order[again], X))
 
     def subset(self, rows):
         """Some of the rows, which are given in increasing order, under new numbers."""

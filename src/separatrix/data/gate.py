@@ -34,6 +34,7 @@ __all__ = [
     "check_weights",
     "computed",
     "naming",
+    "on_host",
     "weights_of",
 ]
 
@@ -110,6 +111,12 @@ def check_count(value, name, least=1, most=np.inf, of=""):
 def computed(values):
     """Values in memory: what dask would compute."""
     return values.compute() if is_dask(values) else values
+
+
+def on_host(values):
+    """Arrays of other libraries, which have a device, as NumPy's; everything else as it is."""
+    is_elsewhere = hasattr(values, "device") and not isinstance(values, np.ndarray)
+    return to_numpy(values) if is_elsewhere else values
 
 
 def check_samples(estimator, X, *, reset, dtype=None, sparse=True, scale_free=False):
@@ -255,6 +262,8 @@ def _presented(values, name):
     with naming(name):
         values = values if hasattr(values, "shape") else np.asarray(values)
     _check_dtypes(values, name)
+    if "sparse" in str(getattr(values, "layout", "")):  # of PyTorch
+        raise TypeError(f"{name} is a sparse tensor: pass {name}.to_dense(), or a SciPy matrix.")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} has masked entries: fill or drop them.")
     return values

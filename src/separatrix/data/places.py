@@ -4,7 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
+from separatrix._sklearn import is_numpy, namespace_of, to_numpy
 from separatrix.data.ordering import canonical_order
+from separatrix.data.rows import in_doubles, map_rows, rows_beside
 
 
 def order_of_places(X, sample_weight=None, *, pairs=False):
@@ -32,6 +34,8 @@ def order_of_places(X, sample_weight=None, *, pairs=False):
     if pairs:
         return canonical_order(_sorted_rows(X))
     order = canonical_order(X)
+    if not is_numpy(X):
+        return order[to_numpy(_order_from_mean(rows_beside(X, order)))]
     rows = X[order]
     mean = np.asarray(rows.mean(axis=0)).ravel()
     if sample_weight is not None:
@@ -42,6 +46,17 @@ def order_of_places(X, sample_weight=None, *, pairs=False):
         else:
             distances = row_norms(rows - mean, squared=True)
     return order[np.argsort(distances, kind="stable")]
+
+
+def _order_from_mean(rows):
+    """Order of rows by their distance from the mean, where they are."""
+    xp, _ = namespace_of(rows)
+    mean = xp.mean(in_doubles(rows), axis=0)
+
+    def squares(chunk):
+        return xp.sum((in_doubles(chunk) - mean) ** 2, axis=1)
+
+    return xp.argsort(map_rows(squares, rows, width=rows.shape[1]), stable=True)
 
 
 def _sorted_rows(matrix):

@@ -6,6 +6,8 @@ scikit-learn dispatches to, over the blocks of a dask array, or over blocks that
 the other; the caller combines the partials.
 """
 
+from dataclasses import fields, is_dataclass, replace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -41,6 +43,23 @@ def exactly_beside(values, X):
     xp, device = namespace_of(X)
     floating = np.issubdtype(values.dtype, np.floating)
     return xp.asarray(values, dtype=widest_float(X) if floating else None, device=device)
+
+
+def parts_beside(whole, X):
+    """A dataclass, and those that it holds, with their NumPy arrays where `X` is.
+
+    Parts that need other steps for that have a method `beside`.
+    """
+    if is_numpy(X):
+        return whole
+    parts = {part.name: getattr(whole, part.name) for part in fields(whole)}
+    return replace(whole, **{name: _beside(part, X) for name, part in parts.items()})
+
+
+def _beside(part, X):
+    if hasattr(part, "beside"):
+        return part.beside(X)
+    return parts_beside(part, X) if is_dataclass(part) else exactly_beside(part, X)
 
 
 def row_slices(X, width=None, n_rows=None, rereads=False):
@@ -124,8 +143,10 @@ def join_rows(parts):
 
 
 def in_doubles(rows):
-    """Rows as a NumPy array in double precision."""
-    return np.asarray(rows, dtype=np.float64)
+    """Rows in double precision, or in the widest that their device has."""
+    if is_numpy(rows):
+        return np.asarray(rows, dtype=np.float64)
+    return namespace_of(rows)[0].astype(rows, widest_float(rows), copy=False)
 
 
 def map_rows(transform, X, *, width):
@@ -219,6 +240,21 @@ def rows_beside(X, drawn):
     if is_dask(X) or isinstance(X, np.ndarray) or sp.issparse(X):
         return X[drawn]
     return namespace_of(X)[0].take(X, like(drawn, X), axis=0)
+
+
+def with_values_at(values, places, others):
+    """Values of which those at increasing places are replaced by others, which are NumPy's."""
+    if isinstance(values, np.ndarray):
+        values = values.copy()
+        values[places] = others
+        return values
+    xp, device = namespace_of(values)
+    places, others = exactly_beside(places, values), like(others, values)
+    every = xp.arange(values.shape[0], dtype=places.dtype, device=device)
+    nearest = xp.searchsorted(places, every)
+    nearest = xp.where(nearest < places.shape[0], nearest, 0)
+    is_replaced = xp.take(places, nearest) == every
+    return xp.where(is_replaced, xp.take(others, nearest), values)
 
 
 def sample_rows(X, sample_weight, *, size, rng):

@@ -345,5 +345,5 @@ def marked(estimator, X, labels):
 
 
 def _without(labels, out):
-    xp, _ = namespace_of(labels)
-    return xp.where(out, xp.asarray(-1, dtype=labels.dtype), labels)
+    xp, device = namespace_of(labels)
+    return xp.where(out, xp.asarray(-1, dtype=labels.dtype, device=device), labels)

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from separatrix._sklearn import check_sample_weight, is_lazy, to_numpy
+from separatrix.data.gate import on_host
 from separatrix.labels.sizes import ROUNDING, balanced_offsets
 from separatrix.result import Labelling, renumbered
 
@@ -732,8 +733,8 @@ def links_of(X, n_clusters, must_link, cannot_link, known_labels):
     links = Links.of(
         X.shape[0],
         n_clusters,
-        must_link=must_link,
-        cannot_link=cannot_link,
-        known_labels=known_labels,
+        must_link=on_host(must_link),
+        cannot_link=on_host(cannot_link),
+        known_labels=on_host(known_labels),
     )
     return None if links.is_empty else links

@@ -10,10 +10,12 @@ from scipy.spatial.distance import cdist
 from scipy.special import log_softmax
 from sklearn.neighbors import NearestNeighbors
 
+from separatrix._sklearn import namespace_of, searched_rows
 from separatrix.data.distinct import KnownRows
-from separatrix.data.rows import row_slices
+from separatrix.data.rows import exactly_beside, in_doubles, map_rows, parts_beside
 from separatrix.models.scores import probabilities_of
-from separatrix.result import renumbered
+from separatrix.result import decoded, renumbered
+from separatrix.similarity.device_search import BlockedSearch
 from separatrix.similarity.neighbors import nearest_search
 
 __all__ = ["Extension", "KernelRule", "LinearRule", "NeighborRule", "QuadraticRule"]
@@ -40,7 +42,7 @@ LARGEST_FACTOR = 1e3
 class NeighborRule:
     """The five nearest labelled samples vote by their inverse squared distances."""
 
-    search: NearestNeighbors
+    search: NearestNeighbors | BlockedSearch
     clusters: np.ndarray
     n_clusters: int
 
@@ -50,18 +52,32 @@ class NeighborRule:
         search = nearest_search(rows, min(N_VOTERS, len(rows)))
         return cls(search, np.asarray(labels), n_clusters)
 
+    def beside(self, X):
+        """The same rule for rows on the device of `X`."""
+        search = BlockedSearch(exactly_beside(searched_rows(self.search), X))
+        return replace(self, search=search, clusters=exactly_beside(self.clusters, X))
+
     def scores(self, rows):
         """Shares of the votes."""
-        distances, voters = self.search.kneighbors(rows)
+        xp, device = namespace_of(rows)
+        voters, distances = self._nearest(rows)
         # what the distance of a sample to itself may be after rounding
-        nearest = np.sqrt(np.finfo(float).eps) * (1 + np.abs(rows).max(axis=1, keepdims=True))
-        weights = 1 / np.maximum(distances, nearest) ** 2
-        shares = np.zeros((len(rows), self.n_clusters))
-        at = np.arange(len(rows))
-        weights /= weights.sum(axis=1, keepdims=True)
-        for voter, weight in zip(voters.T, weights.T, strict=True):
-            shares[at, self.clusters[voter]] += weight
+        rounding = float(xp.finfo(rows.dtype).eps) ** 0.5
+        nearest = rounding * (1 + xp.max(xp.abs(rows), axis=1, keepdims=True))
+        weights = 1 / xp.where(distances > nearest, distances, nearest) ** 2
+        weights = weights / xp.sum(weights, axis=1, keepdims=True)
+        members = xp.eye(self.n_clusters, dtype=rows.dtype, device=device)
+        shares = xp.zeros((rows.shape[0], self.n_clusters), dtype=rows.dtype, device=device)
+        for voter in range(voters.shape[1]):
+            voted = xp.take(members, xp.take(self.clusters, voters[:, voter]), axis=0)
+            shares = shares + weights[:, voter, None] * voted
         return shares
+
+    def _nearest(self, rows):
+        """The labelled samples nearest to rows, and their distances."""
+        if isinstance(self.search, BlockedSearch):
+            return self.search.nearest(rows, min(N_VOTERS, self.clusters.shape[0]))
+        return self.search.kneighbors(rows)[::-1]
 
 
 def _gaussians(rows, labels, n_clusters):
@@ -119,11 +135,12 @@ class QuadraticRule:
 
     def scores(self, rows):
         """Log densities, less what is common to all clusters."""
+        xp, _ = namespace_of(rows)
         squares = [
-            np.sum(((rows - mean) @ whitening) ** 2, axis=1)
-            for mean, whitening in zip(self.means, self.whitenings, strict=True)
+            xp.sum(((rows - self.means[c, :]) @ self.whitenings[c, :, :]) ** 2, axis=1)
+            for c in range(self.means.shape[0])
         ]
-        return self.intercept - 0.5 * np.column_stack(squares)
+        return self.intercept - 0.5 * xp.stack(squares, axis=1)
 
 
 @dataclass(frozen=True)
@@ -164,13 +181,21 @@ def gaussian_kernel(rows, landmarks, gamma):
 
     This takes a third of the time of a kernel that goes several times through all distances.
     """
-    n_features = rows.shape[1]
-    left, right = (np.ones((len(one), n_features + 2)) for one in (rows, landmarks))
-    left[:, :-2], right[:, :-2] = rows, 2 * gamma * landmarks
-    left[:, -1] = -gamma * np.einsum("ij,ij->i", rows, rows)
-    right[:, -2] = -gamma * np.einsum("ij,ij->i", landmarks, landmarks)
+    xp, _ = namespace_of(rows)
+    norms, ones = zip(*map(_norms_and_ones, (rows, landmarks)), strict=True)
+    left = xp.concat([rows, ones[0], -gamma * norms[0]], axis=1)
+    right = xp.concat([2 * gamma * landmarks, -gamma * norms[1], ones[1]], axis=1)
     exponents = left @ right.T
-    return np.exp(np.minimum(exponents, 0, out=exponents), out=exponents)
+    if isinstance(exponents, np.ndarray):  # copies take longer than the exponentials there
+        return np.exp(np.minimum(exponents, 0, out=exponents), out=exponents)
+    return xp.exp(xp.where(exponents < 0, exponents, 0.0))
+
+
+def _norms_and_ones(rows):
+    """Columns of the squared norms of rows, and of ones."""
+    xp, _ = namespace_of(rows)
+    norms = xp.sum(rows * rows, axis=1, keepdims=True)
+    return norms, xp.ones_like(norms)
 
 
 RULES: dict[str, Any] = {
@@ -244,35 +269,42 @@ class Extension:
 
     def scores(self, X):
         """Scores of the clusters, the largest for that of `labels`."""
-        width = max(N_LANDMARKS, 2 * X.shape[1])
-        parts = [self.model.scores(self.frame(X[rows])) for rows in row_slices(X, width=width)]
-        scores = np.concatenate(parts)[:, self.order]
-        # samples that have a label keep it: their best score changes places with that of the label
-        places = self.known.match(X)
-        known = np.flatnonzero(places >= 0)
-        put_first(scores, known, self.known_labels[places[known]])
-        return scores
+        here, width = parts_beside(self, X), max(N_LANDMARKS, 2 * X.shape[1])
+        return map_rows(here._scores_of_chunk, X, width=width)
+
+    def _scores_of_chunk(self, rows):
+        rows = in_doubles(rows)
+        scores = self.model.scores(self.frame(rows))
+        xp, _ = namespace_of(scores)
+        scores = xp.take(scores, self.order, axis=1)
+        # samples that have a label keep it
+        places = self.known.match(rows)
+        known = xp.take(self.known_labels, xp.where(places >= 0, places, 0))
+        return with_first(scores, xp.where(places >= 0, known, decoded(scores)))
 
     def labels(self, X):
         """Clusters of samples."""
-        return self.scores(X).argmax(axis=1).astype(np.int32)
+        return decoded(self.scores(X))
 
     def probabilities(self, X):
         """Probabilities of the clusters, calibrated on held-back labels."""
         return probabilities_of(self.scores(X), len(self.order), 1 / self.factor)
 
 
-def put_first(values, rows, columns):  # INOUT, IN, IN
-    """Swap the largest value of some rows into a given column.
+def with_first(scores, labels):
+    """Scores whose largest is that of a label: in each row it changes places with that one.
 
     It is increased by one in the last digit, so that no other column has the same value.
     """
-    best = values[rows].argmax(axis=1)
-    moved = best != columns
-    rows, columns, best = rows[moved], columns[moved], best[moved]
-    largest = values[rows, best]
-    values[rows, best] = values[rows, columns]
-    values[rows, columns] = np.nextafter(largest, np.inf)
+    xp, device = namespace_of(scores)
+    columns = xp.arange(scores.shape[1], dtype=labels.dtype, device=device)
+    best = decoded(scores)
+    of_label, of_best = labels[:, None] == columns, best[:, None] == columns
+    largest = xp.max(scores, axis=1, keepdims=True)
+    smaller = xp.sum(xp.where(of_label, scores, 0.0), axis=1, keepdims=True)
+    larger = xp.nextafter(largest, xp.full_like(largest, xp.inf))
+    moved = xp.where(of_label, larger, xp.where(of_best, smaller, scores))
+    return xp.where((labels != best)[:, None], moved, scores)
 
 
 def held_back_scores(rows, labels, n_clusters, halves):

@@ -516,7 +516,10 @@ class Posterior:
 
     def predict_proba(self, X):
         """Probabilities of samples; for those far from all others, those of the nearest one."""
-        return extended(self.graph, X, self.probabilities, self.to_new)
+        if isinstance(self.graph, DeviceGraph):
+            return extended_on_device(self.graph, X, self.probabilities, self.to_new)
+        found = extended(self.graph, to_numpy(X), self.probabilities, self.to_new)
+        return exactly_beside(found, X)
 
     def scores(self, X):
         """Scores of samples, the largest for the most probable cluster."""
@@ -528,12 +531,21 @@ class Posterior:
 
     def renumbered(self, order):
         """The model whose cluster i was cluster `order[i]`."""
-        coef, probabilities = self.coef[:, order], self.probabilities[:, order]
+        xp, _ = namespace_of(self.coef)
+        columns = like(order, self.coef)
+        coef, probabilities = (
+            xp.take(one, columns, axis=1) for one in (self.coef, self.probabilities)
+        )
         return replace(self, coef=coef, probabilities=probabilities)
 
     def to_new(self, similarities):
         """Probabilities of new samples; neighbours vote where no sum of kernels is positive."""
-        found = np.maximum(similarities @ self.coef, 0.0)
-        none = found.sum(axis=1) == 0
-        found[none] = similarities[none] @ self.probabilities + np.finfo(np.float64).tiny
-        return found / found.sum(axis=1, keepdims=True)
+        xp, _ = namespace_of(self.coef)
+        found = similarities @ self.coef
+        found = xp.where(found > 0, found, 0.0)
+        none = xp.sum(found, axis=1) == 0
+        if bool(xp.any(none)):
+            votes = similarities @ self.probabilities
+            votes = votes + float(xp.finfo(votes.dtype).smallest_normal)
+            found = xp.where(none[:, None], votes, found)
+        return found / xp.sum(found, axis=1, keepdims=True)

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._sklearn import is_dask, namespace_of, to_numpy
+from separatrix._sklearn import is_dask, is_numpy, last_step, namespace_of, to_numpy
 from separatrix.data.gate import check_numbers
+from separatrix.data.rows import exactly_beside
 from separatrix.result import decoded
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "margins_of",
     "predicted",
     "probabilities_of",
+    "rows_for",
     "score_columns",
     "score_features",
 ]
@@ -165,13 +167,21 @@ def _odds(probabilities):
 def cluster_scores(estimator, X):
     """Decision function of shape (n_samples, n_clusters)."""
     with ignoring_names():
-        return score_columns(in_memory(estimator.decision_function(X)))
+        return score_columns(in_memory(estimator.decision_function(rows_for(estimator, X))))
 
 
 def predicted(estimator, X):
     """Clusters that an estimator gives to samples."""
     with ignoring_names():
-        return in_memory(estimator.predict(X))
+        return in_memory(estimator.predict(rows_for(estimator, X)))
+
+
+def rows_for(estimator, X):
+    """Samples where the estimator takes them: NumPy's on the device of those it was fitted to."""
+    labels = getattr(last_step(estimator), "labels_", None)
+    if not isinstance(X, np.ndarray) or labels is None or is_dask(labels) or is_numpy(labels):
+        return X
+    return exactly_beside(X, labels)
 
 
 @contextmanager

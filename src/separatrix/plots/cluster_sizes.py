@@ -14,6 +14,7 @@ from separatrix.plots.scores import (
     in_memory,
     margins_of,
     predicted,
+    rows_for,
 )
 
 __all__ = ["ClusterSizesDisplay"]
@@ -95,7 +96,8 @@ class ClusterSizesDisplay:
         if hasattr(estimator, "confidence_") and is_of_fit(estimator, X):
             labels, confidence = in_memory(estimator.labels_), estimator.confidence_
         elif hasattr(estimator, "predict_proba"):
-            scores, name = in_memory(estimator.predict_proba(X)), "probability of the cluster"
+            scores = in_memory(estimator.predict_proba(rows_for(estimator, X)))
+            name = "probability of the cluster"
             labels, confidence = predicted(estimator, X), scores.max(axis=1)  # -1 for outliers
         elif hasattr(estimator, "decision_function"):
             scores, name = cluster_scores(estimator, X), "margin"

@@ -17,6 +17,9 @@ from separatrix.plots.scores import (
 
 __all__ = ["MarginDistributionDisplay"]
 
+# Relative difference of margins that rounding may make.
+ROUNDING = 1e-9
+
 
 class MarginDistributionDisplay:
     """Histograms of the margins of each cluster, with their means.
@@ -152,7 +155,10 @@ class MarginDistributionDisplay:
         from matplotlib.patches import Patch
 
         clusters = np.unique(self.labels)
-        style = {"bins": np.histogram_bin_edges(self.margins, bins=30), "linewidth": 1.5}
+        # margins that differ by rounding alone count as equal, which have bars of their own width
+        is_equal = np.ptp(self.margins) <= ROUNDING * np.abs(self.margins).max()
+        edges = np.histogram_bin_edges(self.margins[: 1 if is_equal else None], bins=30)
+        style = {"bins": edges, "linewidth": 1.5}
         # more than three areas on top of each other cannot be told apart
         filled = {"histtype": "stepfilled", "alpha": 0.45}
         style |= filled if len(clusters) <= 3 else {"histtype": "step"}

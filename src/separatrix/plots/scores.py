@@ -11,6 +11,7 @@ from separatrix.models.scores import (
     leads,
     margins_of,
     predicted,
+    rows_for,
     score_columns,
 )
 from separatrix.plots.canvas import require
@@ -25,6 +26,7 @@ __all__ = [
     "leads",
     "margins_of",
     "predicted",
+    "rows_for",
     "score_columns",
     "score_rule",
 ]

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from separatrix.data.gate import check_count, check_rows
-from separatrix.data.rows import beside, map_rows
+from separatrix.data.rows import beside, map_rows, rows_beside
 from separatrix.plots.canvas import chosen_rows, counted, feature_names
 from separatrix.plots.projection import plane_across
 from separatrix.plots.scores import dense, predicted, score_rule
@@ -24,7 +24,7 @@ def section_of(estimator, X, *, max_samples, resolution):
     def score(points):
         return rule(beside(points, X))
 
-    points = dense(X[chosen_rows(X.shape[0], max_samples)])
+    points = dense(rows_beside(X, chosen_rows(X.shape[0], max_samples)))
     scores = score(points)
     labels = scores.argmax(axis=1)
     plane = plane_across(estimator, points, scores, feature_names(estimator))

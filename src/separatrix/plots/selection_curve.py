@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.metrics import silhouette_score
 
 from separatrix._typing import ArrayLike, Axes, Figure
-from separatrix.data.gate import check_numbers, naming
+from separatrix.data.gate import check_numbers, naming, on_host
 from separatrix.plots.canvas import axes_for, note, plain, require_matplotlib, styled
 from separatrix.plots.colors import INK, MUTED, cluster_color
 from separatrix.plots.scores import labels_of
@@ -117,9 +117,9 @@ class SelectionCurveDisplay:
             return display.plot(ax, **kwargs)
         with naming("n_clusters"):
             numbers = list(range(2, 9) if n_clusters is None else n_clusters)
-        score = silhouette_score if score is None else score
+        score, rows = (silhouette_score, on_host(X)) if score is None else (score, X)
         models = (clone(estimator).set_params(n_clusters=number).fit(X) for number in numbers)
-        scores = [score(X, labels_of(model, X)) for model in models]
+        scores = [score(rows, labels_of(model, X)) for model in models]
         name = getattr(score, "__name__", "score").replace("_", " ")
         display = cls(numbers, scores, score_name=name, greater_is_better=greater_is_better)
         return display.plot(ax, **kwargs)

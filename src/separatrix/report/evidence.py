@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
-from separatrix.data.gate import check_rows
+from separatrix.data.gate import check_rows, on_host
 from separatrix.metrics import separation_probability_score
 from separatrix.plots.canvas import chosen_rows
 from separatrix.plots.projection import plane_across
@@ -50,7 +50,7 @@ def samples_of(estimator, X, feature_names=None, row_names=None):
     """Samples in the form that the model at the end of `estimator`, perhaps a pipeline, takes."""
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     steps = estimator[:-1] if model is not estimator and len(estimator) > 1 else None
-    seen = X if steps is None else steps.transform(X)
+    seen, X = (on_host(one) for one in (X if steps is None else steps.transform(X), X))
     features = check_rows(seen)
     n_samples, n_features = features.shape
     n_fitted = getattr(model, "n_features_in_", n_features)

@@ -9,6 +9,7 @@ import scipy
 import sklearn
 
 import separatrix
+from separatrix.plots.scores import in_memory
 from separatrix.report.candidates import candidate_tables, curve_table
 from separatrix.report.clusters import (
     MAX_VALUES,
@@ -211,7 +212,7 @@ def comparison_page(comparison, X, feature_names, row_names):
 def _seen_labels(c):
     """Labels of the rows that the candidates used, or None."""
     seen = getattr(c.model, "sample_indices_", None)
-    return None if seen is None else c.model.labels_[seen]
+    return None if seen is None else in_memory(c.model.labels_)[in_memory(seen)]
 
 
 def _matched(codes, reference):

@@ -64,8 +64,8 @@ def trust(c):
     elif c.n_clusters == 2 and c.separation is not None and c.separation < HALVED_CLOUD + 0.05:
         remark = "By this number there is no sign of two groups."
         told.append(Markup(remark))
-    n_rows, n_fitted = len(c.codes), len(c.model.labels_)
-    n_seen = len(getattr(c.model, "sample_indices_", c.model.labels_))
+    n_rows, n_fitted = len(c.codes), c.model.labels_.shape[0]
+    n_seen = getattr(c.model, "sample_indices_", c.model.labels_).shape[0]
     return {
         "trust": join(told, " ") if told else None,
         "distrust": not told,

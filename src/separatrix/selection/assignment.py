@@ -1,15 +1,15 @@
 """Clusters of all samples, by a boundary between those that candidates saw."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from separatrix.data.rows import answers, in_doubles
+from separatrix._sklearn import like, namespace_of, to_numpy
+from separatrix.data.rows import answers, exactly_beside, rows_beside, with_values_at
 from separatrix.models.extensions import Extension
-from separatrix.result import Labelling, renumbered
+from separatrix.result import Labelling, decoded, renumbered
 
 __all__ = ["Assignment", "LazyAssignment", "columns_of_rows", "labels_of_rows"]
 
@@ -17,19 +17,14 @@ __all__ = ["Assignment", "LazyAssignment", "columns_of_rows", "labels_of_rows"]
 # --- what a boundary says of rows ---------------------------------------------------------------
 
 
-def _of_doubles(rows, *, function):
-    return function(in_doubles(rows))
-
-
 def columns_of_rows(function, X, n_clusters):
     """What a function of a boundary makes of all samples, lazily for a dask array."""
-    of_rows = partial(_of_doubles, function=function)
-    return answers(of_rows, X, n_columns=n_clusters)
+    return answers(function, X, n_columns=n_clusters)
 
 
 def labels_of_rows(boundary, X):
     """Clusters of all samples by a boundary, lazily for a dask array."""
-    return answers(partial(_of_doubles, function=boundary.labels), X, dtype=np.int32)
+    return answers(boundary.labels, X, dtype=np.int32)
 
 
 # --- all samples --------------------------------------------------------------------------------
@@ -37,34 +32,35 @@ def labels_of_rows(boundary, X):
 
 @dataclass(frozen=True)
 class Assignment:
-    """Samples in memory, and the clusters that a boundary gives them."""
+    """Samples in memory or on a device, and the clusters that a boundary gives them there."""
 
     boundary: Extension
-    X: np.ndarray
-    labels: np.ndarray
-    probabilities: np.ndarray
+    X: Any
+    labels: Any
+    probabilities: Any
 
     @classmethod
     def of(cls, boundary, X):
         """What a boundary makes of the samples."""
         probabilities = boundary.probabilities(X)
-        return cls(boundary, X, probabilities.argmax(axis=1).astype(np.int32), probabilities)
+        return cls(boundary, X, decoded(probabilities), probabilities)
 
     def renumbered(self, order):
         """The same clusters, number i being what was number `order[i]`."""
+        xp, _ = namespace_of(self.probabilities)
         return Assignment(
             self.boundary.renumbered(order),
             self.X,
             renumbered(self.labels, order),
-            self.probabilities[:, order],
+            xp.take(self.probabilities, exactly_beside(order, self.X), axis=1),
         )
 
     def lacks_clusters(self, weight):
         """Whether a cluster has no sample."""
-        return len(np.unique(self.labels)) < self.probabilities.shape[1]
+        return Labelling(self.labels, self.probabilities.shape[1]).empty.any()
 
     def in_memory(self, seen, election):
-        """Samples that are in memory, and their clusters."""
+        """Samples that are in memory, or on a device, and their clusters."""
         return self.X, self.labels
 
     def confidence(self, seen, election, labels):
@@ -73,13 +69,13 @@ class Assignment:
         Samples that the candidates did not see get the share of those that the boundary assigns
         with the same confidence.
         """
-        voted = election.shares[np.arange(len(seen.indices)), labels[seen.indices]]
-        if len(voted) == len(labels):
+        own = to_numpy(rows_beside(labels, seen.indices))
+        voted = election.shares[np.arange(len(own)), own]
+        if len(voted) == self.X.shape[0]:
             return voted
-        sureness = self.probabilities.max(axis=1)
-        confidence = rising_shares(sureness[seen.indices], voted).predict(sureness)
-        confidence[seen.indices] = voted
-        return confidence
+        sureness = namespace_of(self.probabilities)[0].max(self.probabilities, axis=1)
+        rising = rising_shares(to_numpy(rows_beside(sureness, seen.indices)), voted)
+        return with_values_at(interpolated(rising, sureness), seen.indices, voted)
 
 
 @dataclass(frozen=True)
@@ -121,6 +117,20 @@ def rising_shares(sureness, shares):
     return rising.fit(sureness, shares)
 
 
+def interpolated(rising, values):
+    """Predictions of a rising function, which are linear between its thresholds."""
+    if isinstance(values, np.ndarray):
+        return rising.predict(values)
+    xp, _ = namespace_of(values)
+    x, y = (like(one, values) for one in (rising.X_thresholds_, rising.y_thresholds_))
+    above = xp.searchsorted(x, values)
+    low = xp.where(above > 0, above - 1, 0)
+    high = xp.where(above < x.shape[0], above, x.shape[0] - 1)
+    start, end = xp.take(x, low), xp.take(x, high)
+    share = xp.where(end > start, (values - start) / xp.where(end > start, end - start, 1.0), 0.0)
+    return xp.take(y, low) + share * (xp.take(y, high) - xp.take(y, low))
+
+
 @dataclass(frozen=True)
 class ConfidenceOfRows:
     """Vote shares of samples that are not in memory together, as a function of some of them."""
@@ -137,7 +147,6 @@ class ConfidenceOfRows:
         return cls(boundary, rising_shares(sureness, shares), shares)
 
     def __call__(self, rows):
-        rows = in_doubles(rows)
         confidence = self.rising.predict(self.boundary.probabilities(rows).max(axis=1))
         places = self.boundary.known.match(rows)
         return np.where(places >= 0, self.shares[places], confidence)

@@ -23,13 +23,16 @@ from separatrix._sklearn import (
     DOC_LINK,
     Interval,
     StrOptions,
+    check_same_namespace,
     fit_context,
+    is_dask,
     is_lazy,
     one_thread,
+    to_numpy,
 )
 from separatrix._typing import Array, ArrayLike, Samples, Weights
-from separatrix.data.gate import check_samples, check_weights, computed, naming
-from separatrix.data.rows import in_doubles, rows_at
+from separatrix.data.gate import check_samples, computed, naming, on_host, weights_of
+from separatrix.data.rows import exactly_beside, in_doubles, rows_at, rows_beside
 from separatrix.estimators.base import (
     default_parameters,
     kept_on_failure,
@@ -146,7 +149,7 @@ class AutoClustering(
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
+    labels_ : array of shape (n_samples,)
         Cluster of each sample, the largest cluster first. The same as `predict` of the training
         data.
     structure_ : Structure
@@ -166,7 +169,7 @@ class AutoClustering(
     agreement_words_ : str
         How far to trust the clusters: structure, agreement and spacing in words, and how many
         candidates voted.
-    confidence_ : ndarray of shape (n_samples,)
+    confidence_ : array of shape (n_samples,)
         Share of the families' votes for each sample's cluster: a share of votes, not a
         probability. Samples that the candidates did not use get the share of those that
         `boundary_` assigns with the same confidence.
@@ -180,7 +183,7 @@ class AutoClustering(
         The candidates on the samples that they used.
     best_candidate_ : str
         Name of the candidate with the most votes.
-    best_candidate_labels_ : ndarray of shape (n_seen,)
+    best_candidate_labels_ : array of shape (n_seen,)
         Its labels of the samples that the search used, often as good as the consensus.
     n_clusters_ : int
         Number of clusters.
@@ -216,6 +219,11 @@ class AutoClustering(
     Candidates use distances as they are: scale features first if their units differ. More than
     50 features are replaced by 50 principal components.
     For more than 20 clusters, those are left out that then take most of the time.
+
+    For arrays of PyTorch or CuPy, the samples that candidates see are copied to the host, and so
+    are all samples where `outliers` are searched. `boundary_` labels all samples on their device,
+    in the widest precision it has. One value for each sample is an array of the same library and
+    device; what belongs to candidates is on the host.
 
     On data sets with known classes (`benchmarks/choices/selection.py`) the consensus is on average
     ahead of every single method; on real measurements it is better than k-means and about as good
@@ -316,7 +324,7 @@ class AutoClustering(
         X = self._validate_X(X, reset=True)
         if is_lazy(X) and self._needs_all_samples(linked):
             X = in_doubles(rows_at(X))
-        weight = check_weights(X, sample_weight)
+        weight = None if sample_weight is None else weights_of(sample_weight, X.shape[0])
         asked, links = self._asked(X, linked)
         present = None if weight is None else np.flatnonzero(weight)
         most = MAX_SAMPLES[self.tier] if self.max_samples is None else self.max_samples
@@ -328,7 +336,7 @@ class AutoClustering(
         if self.outliers is not None:
             search = OutlierSearch.of(self, X, weight, links)
             outlying = search.first(asked)
-            left = ~outlying.out if present is None else ~outlying.out & (weight > 0)
+            left = ~outlying.out if weight is None else ~outlying.out & (weight > 0)
             present = np.flatnonzero(left)
         drawn = self._drawn(X, present, most, rng)
         taught = np.union1d(drawn, self._drawn(X, present, REFITTED_ROWS, deepcopy(rng)))
@@ -358,7 +366,7 @@ class AutoClustering(
             boundary = one_thread(boundary.refitted)(rows)
         assignment = (LazyAssignment if is_lazy(X) else Assignment).of(boundary, X)
         if search is not None and outlying is not None:
-            labels = np.where(outlying.out, -1, assignment.labels)
+            labels = np.where(outlying.out, -1, to_numpy(assignment.labels))
             outlying = search.beside(labels, n_clusters)
             weight = search.weight * ~outlying.out
         order = self._order(assignment, weight, earlier, seen, election, links)
@@ -376,7 +384,8 @@ class AutoClustering(
             "_n_columns": X.shape[1],
         }
         if outlying is not None:
-            fitted["labels_"] = np.where(outlying.out, -1, labels).astype(np.int32)
+            labels = np.where(outlying.out, -1, to_numpy(labels)).astype(np.int32)
+            fitted["labels_"] = labels
             fitted["outlier_scores_"], fitted["_outliers"] = outlying.scores, outlying.rule
         if self.n_clusters is None:
             fitted["selection_curve_"] = curve
@@ -385,7 +394,10 @@ class AutoClustering(
             fitted["n_clusters_words_"] = choice_words(
                 plausible, structure, fitted["n_clusters_if_any_"]
             )
-        set_fitted(self, fitted | evidence_of(election, structure, seen.geometry))
+        fitted |= evidence_of(election, structure, seen.geometry)
+        if not is_lazy(X):
+            fitted = {name: exactly_beside(value, X) for name, value in fitted.items()}
+        set_fitted(self, fitted)
         progress.close()
         return self
 
@@ -424,22 +436,23 @@ class AutoClustering(
             return known.order(Labelling(election.labels, n_clusters))
         if earlier is not None:
             rows, labels = assignment.in_memory(seen, election)
-            return agreeing_order(earlier(rows), labels, n_clusters)
+            return agreeing_order(to_numpy(earlier(rows)), to_numpy(labels), n_clusters)
         return Labelling(assignment.labels, n_clusters, weight).order
 
     def _kept_within(self, assignment, links, outlying):
         """Labels of all samples, changed where links or sizes of clusters ask for it."""
         if links is None and not self._has_bounds:
             return assignment.labels
-        labels, X = assignment.labels.copy(), assignment.X
-        kept = np.arange(len(X)) if outlying is None else np.flatnonzero(~outlying.out)
+        labels, X = np.array(to_numpy(assignment.labels)), assignment.X
+        kept = np.arange(len(labels)) if outlying is None else np.flatnonzero(~outlying.out)
         if links is None:
-            scores = assignment.boundary.scores(X[kept])
+            scores = to_numpy(assignment.boundary.scores(rows_beside(X, kept)))
             labels[kept] = within_bounds(scores, self.min_size, self.max_size)
             return labels
         sizes = size_bounds(len(kept), links.n_clusters, self.min_size, self.max_size)
         bounds = dict(zip(("min_size", "max_size"), sizes, strict=True))
-        linked = linked_labels(assignment.probabilities[kept], links.restricted(kept), **bounds)
+        probabilities = to_numpy(assignment.probabilities)[kept]
+        linked = linked_labels(probabilities, links.restricted(kept), **bounds)
         labels[kept] = linked.labels
         return labels
 
@@ -487,6 +500,13 @@ class AutoClustering(
             )
         return check_samples(self, X, reset=reset, dtype=np.float64, sparse=False, scale_free=True)
 
+    def _validate_new(self, X, method):
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        if not (is_lazy(X) or is_dask(self.labels_)):
+            check_same_namespace(X, self, attribute="labels_", method=method)
+        return X
+
     def predict(self, X: Samples) -> Array:
         """Cluster of each sample, by the boundary between the clusters.
 
@@ -501,8 +521,7 @@ class AutoClustering(
             Cluster numbers from 0, and -1 for outliers where `outliers` is not None. Lazy for a
             dask array.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        X = self._validate_new(X, "predict")
         return marked(self, X, labels_of_rows(self.boundary_, X))
 
     def decision_function(self, X: Samples) -> Array:
@@ -519,8 +538,10 @@ class AutoClustering(
             Score of each cluster, the largest for that of `predict`; for two clusters the
             difference of the second and the first. Lazy for a dask array.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        return self._scores(X, "decision_function")
+
+    def _scores(self, X, method):
+        X = self._validate_new(X, method)
         scores = columns_of_rows(self.boundary_.scores, X, self.n_clusters_)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -537,9 +558,13 @@ class AutoClustering(
         probabilities : array of shape (n_samples, n_clusters)
             They sum to one, and the largest is that of `predict`. Lazy for a dask array.
         """
-        check_is_fitted(self)
-        X = self._validate_X(X, reset=False)
+        X = self._validate_new(X, "predict_proba")
         return columns_of_rows(self.boundary_.probabilities, X, self.n_clusters_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     @property
     def _n_features_out(self):
@@ -599,7 +624,7 @@ class AutoClustering(
 def n_named(known_labels):
     """Number of clusters that known labels name; invalid labels are refused elsewhere."""
     with naming("known_labels"):
-        labels = np.asarray([] if known_labels is None else known_labels)
+        labels = np.asarray([] if known_labels is None else on_host(known_labels))
     return int(labels.max()) + 1 if labels.size and labels.dtype.kind in "iu" else 0
 
 

@@ -141,13 +141,21 @@ class DeviceGraph:
     @classmethod
     def of(cls, X, n_neighbors, *, is_approximate=False):
         """The graph of samples that are among the nearest of each other, one way or both."""
+        (graph,) = cls.several(X, [n_neighbors], is_approximate=is_approximate)
+        return graph
+
+    @classmethod
+    def several(cls, X, numbers, *, is_approximate=False):
+        """Yield such graphs for several numbers of neighbours, by one search."""
         n_samples, unit = X.shape[0], unit_of(X)
         search = BlockedSearch(unit * X)
         others = partial(approximate_others, search.rows) if is_approximate else search.others
-        neighbors, distances = others(min(n_neighbors, n_samples - 1))
-        sigma = positive(distances[:, -1])
-        W = union_of(neighbors, similarities(neighbors, distances, sigma, sigma))
-        return cls(W, unit, n_neighbors, search, sigma)
+        neighbors, distances = others(min(max(numbers), n_samples - 1))
+        for number in numbers:
+            nearest = neighbors[:, :number], distances[:, :number]
+            sigma = positive(nearest[1][:, -1])
+            W = union_of(nearest[0], similarities(*nearest, sigma, sigma))
+            yield cls(W, unit, number, search, sigma)
 
     @property
     def n_isolated(self):
@@ -167,7 +175,9 @@ class DeviceGraph:
         similarities : NeighborRows
             Similarities to neighbours. The local scale of a sample is the distance to the last.
         """
-        count = min(self.n_neighbors, self.W.shape[0])
+        xp, _ = namespace_of(X)
+        count, rows = min(self.n_neighbors, self.W.shape[0]), self.search.rows
+        X = xp.astype(X, rows.dtype, copy=False)  # new samples may be in another precision
         neighbors, distances = self.search.nearest(self.unit * X, count)
         sigma = positive(distances[:, -1])
         values = similarities(neighbors, distances, sigma, self.sigma)

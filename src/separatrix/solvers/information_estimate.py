@@ -44,17 +44,27 @@ def least_squares_mutual_information(X, labels, *, random_state=None):
        global associations between stimuli and biological processes", BMC Bioinformatics 10, 2009.
     """
     labels = np.asarray(labels)
-    drawn = check_random_state(random_state).permutation(len(labels))[:MAX_SAMPLES]
-    labels, squares = labels[drawn], euclidean_distances(X[drawn], squared=True)
-    fold = np.arange(len(drawn)) % N_FOLDS
+    drawn = drawn_samples(len(labels), random_state)
+    return information_of(X[drawn], labels[drawn])
+
+
+def drawn_samples(n_samples, random_state):
+    """Indices of the samples that are used."""
+    return check_random_state(random_state).permutation(n_samples)[:MAX_SAMPLES]
+
+
+def information_of(X, labels):
+    """The estimate from samples that have been drawn."""
+    squares, n_samples = euclidean_distances(X, squared=True), len(labels)
+    fold = np.arange(n_samples) % N_FOLDS
     median = np.median(squares[squares > 0]) if (squares > 0).any() else 1.0
-    everyone = np.ones(len(drawn), dtype=bool)
+    everyone = np.ones(n_samples, dtype=bool)
     best = (-np.inf, 0.0)
     for width in WIDTHS:
         L = np.exp(-squares / (2 * width**2 * median))
         judged = [
             ratio_fits(L, labels, fold != held_out, fold == held_out)
-            for held_out in range(min(N_FOLDS, len(drawn)))
+            for held_out in range(min(N_FOLDS, n_samples))
         ]
         by_reg = np.sum(judged, axis=0)
         reg = int(np.argmax(by_reg))
