@@ -1,11 +1,14 @@
-"""Methods on graphs and trees of samples that are not in memory: some represent all."""
+"""Methods on graphs and trees of samples that are not in memory: few points stand for all."""
 
 import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from separatrix import (
     MaximumVolumeClustering,
@@ -13,6 +16,7 @@ from separatrix import (
     TreeCutClustering,
 )
 from separatrix.estimators import representatives
+from separatrix.similarity.landmarks import shares_of
 from separatrix.tables import RowBlocks
 
 da = pytest.importorskip("dask.array")
@@ -30,13 +34,36 @@ def samples():
     return X
 
 
+# Clusters of drawn samples, and of landmarks.
+DRAWN = [
+    TreeCutClustering(3),
+    MaximumVolumeClustering(3, affinity="rbf", graph="full"),
+    SquaredLossMutualInformationClustering(3, affinity="rbf"),
+]
+JOINED = [
+    MaximumVolumeClustering(3),
+    MaximumVolumeClustering(2, n_neighbors=5),
+    MaximumVolumeClustering(3, multiway="bisection", graph="mutual"),
+    MaximumVolumeClustering(3, solver="sqp", matrix="unnormalized"),
+    MaximumVolumeClustering(3, affinity="cosine"),
+    MaximumVolumeClustering(3, affinity="rbf", neighbors="approximate"),
+    SquaredLossMutualInformationClustering(3),
+    SquaredLossMutualInformationClustering(2, n_neighbors=8, normalize=False),
+]
+CHUNKS = {"one": (300,), "two": (299, 1), "seven": (20, 1, 77, 130, 33, 12, 27)}
+over_drawn = pytest.mark.parametrize("estimator", DRAWN, ids=str)
+over_joined = pytest.mark.parametrize("estimator", JOINED, ids=str)
+
+
 @pytest.fixture
 def few(monkeypatch):
     monkeypatch.setattr(representatives, "N_REPRESENTATIVES", 80)
+    monkeypatch.setattr(representatives, "LEAST_LANDMARKS", 60)
 
 
-def as_dask(X):
-    return da.from_array(X, chunks=((50, 130, len(X) - 180), X.shape[1]))
+def as_dask(X, chunks=None):
+    chunks = (50, 130, len(X) - 180) if chunks is None else chunks
+    return da.from_array(X, chunks=(chunks, X.shape[1]))
 
 
 def as_blocks(X):
@@ -50,20 +77,110 @@ def test_few_samples_have_the_labels_of_an_array(method, samples):
         assert_array_equal(np.asarray(method(3).fit(X).labels_), expected)
 
 
-@over_methods
+@over_drawn
 @pytest.mark.usefixtures("few")
-def test_other_samples_follow_the_representatives(method, samples):
-    model = method(3).fit(as_dask(samples))
+def test_other_samples_follow_the_representatives(estimator, samples):
+    model = clone(estimator).fit(as_dask(samples))
     chosen = model.representatives_
     assert len(chosen) == len(np.unique(chosen)) == 80
-    alone = method(3).fit(samples[chosen])
+    assert not hasattr(model, "landmarks_")
+    alone = clone(estimator).fit(samples[chosen])
     assert_array_equal(model.labels_.compute(), alone.predict(samples))
-    assert_array_equal(method(3).fit(as_blocks(samples)).labels_, alone.predict(samples))
+    assert_array_equal(clone(estimator).fit(as_blocks(samples)).labels_, alone.predict(samples))
     for asked in ("predict", "decision_function", "transform", "predict_proba"):
         found, expected = getattr(model, asked)(as_dask(samples)), getattr(alone, asked)(samples)
         assert isinstance(found, da.Array), asked
         assert found.shape == expected.shape, asked
         assert_allclose(found.compute(), expected, err_msg=asked)
+
+
+@over_joined
+@pytest.mark.usefixtures("few")
+def test_labels_by_landmarks_do_not_depend_on_the_division(estimator, samples):
+    model = clone(estimator).fit(as_blocks(samples))
+    assert not hasattr(model, "representatives_")
+    assert model.landmarks_.shape == (60, 3)
+    for chunks in CHUNKS.values():
+        found = clone(estimator).fit(as_dask(samples, chunks)).labels_
+        assert isinstance(found, da.Array)
+        assert_array_equal(found.compute(), model.labels_)
+
+
+@over_joined
+@pytest.mark.usefixtures("few")
+def test_samples_have_the_mean_response_of_their_landmarks(estimator, samples):
+    model = clone(estimator).fit(as_dask(samples))
+    is_volume = hasattr(model, "response_")
+    own = model.response_ if is_volume else model.probabilities_
+    asked = model.decision_function if is_volume else model.predict_proba
+    expected = shares_of(samples, model._model.graph.landmarks) @ own
+    for X in (as_dask(samples), samples):
+        assert_allclose(np.asarray(asked(X)), expected, atol=1e-12)
+    clusters = expected > 0 if expected.ndim == 1 else expected.argmax(axis=1)
+    assert_array_equal(model.labels_.compute(), clusters)
+    assert_array_equal(model.predict(samples), clusters)
+    assert (np.diff(np.bincount(clusters)) <= 0).all()
+
+
+@over_joined
+@pytest.mark.usefixtures("few")
+def test_weights_of_samples_are_those_of_landmarks(estimator, samples):
+    weight = np.where(samples[:, 0] > np.median(samples[:, 0]), 2.5, 0.5)
+    model = clone(estimator).fit(as_dask(samples), sample_weight=weight)
+    graph = model._model.graph
+    expected = shares_of(samples, graph.landmarks).T @ weight
+    assert_allclose(graph.counts, expected)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("method", METHODS[:2], ids=lambda method: method.__name__)
+def test_samples_without_weight_change_no_landmark(method, samples):
+    weight = np.r_[np.ones(len(samples)), np.zeros(50)]
+    all_samples = np.vstack([samples, samples[:50] + 100.0])
+    model = method(3).fit(as_blocks(all_samples), sample_weight=weight)
+    assert_allclose(model._model.graph.counts.sum(), len(samples))
+    assert model.landmarks_.max() < 50
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("method", METHODS[:2], ids=lambda method: method.__name__)
+def test_landmarks_find_clusters(method):
+    X, y = make_blobs([150, 90, 60], n_features=3, cluster_std=0.2, random_state=4)
+    assert adjusted_rand_score(y, method(3).fit(as_blocks(X)).labels_) == 1.0
+
+
+@pytest.mark.usefixtures("few")
+def test_fewer_distinct_samples_than_clusters_are_a_cluster_each(samples):
+    X = np.repeat(samples[:3], 100, axis=0)
+    for method in METHODS[:2]:
+        with pytest.warns(ConvergenceWarning, match="3 distinct"):
+            model = method(4).fit(as_blocks(X))
+        assert len(np.unique(model.labels_)) == 3
+        assert_array_equal(model.labels_, np.repeat(model.labels_[::100], 100))
+
+
+@pytest.mark.usefixtures("few")
+def test_landmarks_without_common_samples_are_told(samples):
+    method = MaximumVolumeClustering(2, affinity="rbf", gamma=1e9)
+    with pytest.raises(ValueError, match="all similarities between samples are zero"):
+        method.fit(as_dask(samples))
+    apart = np.vstack([samples, np.full((40, 3), 1e4) + np.arange(40)[:, None] // 20 * 1e3])
+    with pytest.warns(UserWarning, match=r"2 of 59 landmarks have no sample in common"):
+        method.set_params(gamma=1.0).fit(as_blocks(apart))
+
+
+@pytest.mark.usefixtures("few")
+def test_errors_of_samples_are_not_those_of_landmarks(samples):
+    model = MaximumVolumeClustering(2).fit(as_dask(samples))
+    with pytest.raises(ValueError, match="error_bound needs responses of samples"):
+        model.error_bound([0, 1], [0, 200])
+
+
+@pytest.mark.usefixtures("few")
+def test_another_fit_keeps_the_numbers_of_clusters(samples):
+    model = MaximumVolumeClustering(3, warm_start=True).fit(as_dask(samples))
+    before = model.labels_.compute()
+    assert_array_equal(model.fit(as_dask(samples[::-1].copy())).labels_.compute()[::-1], before)
 
 
 @over_methods

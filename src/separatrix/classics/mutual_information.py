@@ -45,7 +45,10 @@ from separatrix.similarity.graphs import (
 )
 from separatrix.similarity.kernels import resolved_gamma
 from separatrix.similarity.multigrid import GraphHierarchy
-from separatrix.solvers.information_estimate import least_squares_mutual_information
+from separatrix.solvers.information_estimate import (
+    MAX_SAMPLES,
+    least_squares_mutual_information,
+)
 from separatrix.solvers.orthogonal_responses import different_rows, orthogonal_factor
 
 __all__ = ["SquaredLossMutualInformationClustering", "solve_information"]
@@ -150,6 +153,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
         the largest cluster is the largest among them, and `labels_` of all samples are those of
         `predict`. Only for dask arrays and `RowBlocks`.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        Points that stand for all samples, 2,000 to 5,000 of them, in place of `representatives_`
+        for more than 5,000 samples, unless all pairs have similarities. Other attributes belong
+        to them, and the largest cluster is that of the largest share of the samples.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -190,6 +197,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     """
 
     representatives_: Array
+    landmarks_: Array
     probabilities_: Array
     mutual_information_: float
     n_neighbors_: int | None
@@ -263,20 +271,30 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         order = order_of_places(X, sample_weight, pairs=precomputed)
         rows = X[order]
         weight = None if sample_weight is None else sample_weight[order]
-        copies = np.arange(len(order)) if weight is None else copies_of(weight)
-        candidates = self._candidates(rows, weight)
         seed = rng.randint(2**31 - 1)  # all similarities are judged on the same draws
+        if weight is None:
+            copies = np.arange(len(order))
+        elif self._landmarks is not None:
+            copies = rng.choice(len(order), MAX_SAMPLES, p=weight / weight.sum())
+        else:
+            copies = copies_of(weight)
+        candidates = self._candidates(rows, weight)
         task = progress.subtask("choice", len(candidates))
         best = search = None
         # the largest number of neighbours first: that search has found those of all others
         for chosen in reversed(candidates):
             step = task.subtask("affinity", 0)
-            graph_of = partial(self._graph_of, sample_weight=weight, search=search, **chosen)
-            graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
-            search = graph.search
+            if self._landmarks is not None:
+                graph = self._landmarks[chosen["n_neighbors"]]
+            else:
+                graph_of = partial(self._graph_of, sample_weight=weight, search=search, **chosen)
+                graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
+                search = graph.search
             graph, nodes = linked(graph, links, sample_weight)
             problem = InformationProblem(graph=graph, chosen=chosen, nodes=nodes)
-            result = solve_information(problem, self.n_clusters, normalize=self.normalize)
+            # kernels of samples that are divided among landmarks have equal sums as they are
+            normalize = self.normalize or self._landmarks is not None
+            result = solve_information(problem, self.n_clusters, normalize=normalize)
             labels = problem.labels_of(result.model)
             if nodes is not None:
                 result = nodes.kept(result, result.model.of_samples(result.model.responses))
@@ -294,6 +312,15 @@ class SquaredLossMutualInformationClustering(GraphClustering):
                 break
         task.close()
         return best
+
+    @property
+    def _joins_landmarks(self):
+        return self.affinity == "local"
+
+    def _landmark_choices(self, rows):
+        """Arguments of `landmark_graphs`."""
+        numbers = [chosen["n_neighbors"] for chosen in self._candidates(rows, None)]
+        return {"numbers": numbers, "affinity": "local"}
 
     def _candidates(self, X, sample_weight):
         """Parameters of the similarities to choose from."""
@@ -443,7 +470,7 @@ def solve_information(problem, n_clusters, *, normalize):
     tiny, graph = np.finfo(np.float64).tiny, problem.graph
     counts = np.ones(graph.W.shape[0]) if graph.counts is None else graph.counts
     K, n_samples, roots = graph.W, float(counts.sum()), np.sqrt(counts)
-    if graph.has_samples and sp.issparse(K):
+    if graph.has_samples and graph.own == 0:
         K = K + sp.diags_array(counts.astype(np.float64))
     # eigenvectors of all samples are equal for equal ones: a vector of nodes over their roots
     mass = np.sqrt(np.maximum(degrees(K), tiny)) if normalize else roots
