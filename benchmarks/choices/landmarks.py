@@ -1,15 +1,18 @@
 """Landmarks or drawn rows? Graphs of rows that are not in memory, measured on sets with classes.
 
-    python benchmarks/choices/landmarks.py          # quality
-    python benchmarks/choices/landmarks.py --speed  # a million rows
+    python benchmarks/choices/landmarks.py             # quality, half an hour
+    python benchmarks/choices/landmarks.py --part many # of one part of the sets
+    python benchmarks/choices/landmarks.py --speed     # a million rows
 
 `MaximumVolumeClustering` and `SquaredLossMutualInformationClustering` cluster landmarks that all
 rows of a dask array join. Here this is compared with clusters of 5,000 rows alone, which the other
 rows follow, and with a fit in memory, by the adjusted Rand index. The number of landmarks, that of
 landmarks of a row, and the step that moves landmarks between their rows were chosen on the first
-part of the sets; the second part confirms them. Speed is processor time until labels are there.
+part of the sets; the second part confirms them. The third part is what 5,000 rows are too few for:
+clusters of which few are drawn. Speed is processor time until labels are there.
 """
 
+import argparse
 import json
 import sys
 import time
@@ -29,7 +32,7 @@ from output import heading
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "choices" / "landmarks.json"
 SETS = {
-    "chosen on": (
+    "chosen": (
         "usps",
         "optdigits",
         "letter",
@@ -39,7 +42,7 @@ SETS = {
         "filaments",
         "blobs",
     ),
-    "confirmed on": (
+    "confirmed": (
         "mnist",
         "satimage",
         "ringnorm",
@@ -49,7 +52,9 @@ SETS = {
         "clustering_v1/sipu-birch1",
         "rings",
     ),
+    "many": ("grid", "small"),
 }
+MADE = {"blobs", "rings", "filaments", "grid", "small"}
 N_MADE, SEEDS, ROWS_PER_BLOCK = 100_000, range(3), 20_000
 N_MANY, ROUNDS = 1_000_000, 3
 
@@ -73,7 +78,11 @@ METHODS = {
 
 
 def made(name):
-    """Sets that are drawn: round clusters in 20 features, thin lines that cross, and rings."""
+    """Sets that are drawn at random.
+
+    Blobs in 20 features; rings; 400 blobs that overlap in the plane ("grid"); 100 small clusters
+    beside ten large ones; and thin lines that cross.
+    """
     rng = np.random.default_rng(0)
     if name == "blobs":
         return make_blobs(N_MADE, 20, centers=30, cluster_std=4.0, random_state=0)
@@ -81,6 +90,13 @@ def made(name):
         y = rng.integers(0, 5, N_MADE)
         angle, radius = 2 * np.pi * rng.random(N_MADE), 1 + y + 0.15 * rng.normal(size=N_MADE)
         return radius[:, None] * np.c_[np.cos(angle), np.sin(angle)], y
+    if name == "grid":
+        y = rng.integers(0, 400, N_MADE)
+        return np.c_[y // 20, y % 20] + 0.2 * rng.normal(size=(N_MADE, 2)), y
+    if name == "small":
+        y = rng.choice(110, N_MADE, p=np.repeat([0.09, 0.001], [10, 100]))
+        centers, noise = 6 * rng.normal(size=(110, 5)), rng.normal(size=(N_MADE, 5))
+        return centers[y] + noise * np.where(y < 10, 1.0, 0.3)[:, None], y
     y, along = rng.integers(0, 40, N_MADE), 3 * rng.random(N_MADE) - 1.5
     centers, angles = 10 * rng.random((40, 2)), 2 * np.pi * rng.random(40)
     directions = np.c_[np.cos(angles), np.sin(angles)]
@@ -89,7 +105,7 @@ def made(name):
 
 def labelled(name):
     """Rows that have a class, and their classes."""
-    if name in ("blobs", "rings", "filaments"):
+    if name in MADE:
         return made(name)
     X, y = load(name)[:2]
     known = y > 0 if name.startswith("clustering_v1") else y >= 0
@@ -101,13 +117,13 @@ def score(method, X, y, seed):
     return adjusted_rand_score(y, np.asarray(model.labels_))
 
 
-def measure_quality():
+def measure_quality(parts):
     found = {}
-    print(f"{'':30}" + "".join(f"{name:>30}" for name in METHODS))
-    print(f"{'':30}" + f"{'drawn':>10}{'landmarks':>10}{'memory':>10}" * len(METHODS))
-    for part, names in SETS.items():
+    print(f"{'':36}" + "".join(f"{name:>30}" for name in METHODS))
+    print(f"{'':36}" + f"{'drawn':>10}{'landmarks':>10}{'memory':>10}" * len(METHODS))
+    for part in parts:
         rows = []
-        for name in names:
+        for name in SETS[part]:
             X, y = labelled(name)
             blocks = da.from_array(X, chunks=(ROWS_PER_BLOCK, X.shape[1]))
             row = []
@@ -117,14 +133,13 @@ def measure_quality():
                     for method in (drawn, joined)
                 ]
                 row.append(score(joined, X, y, 0))
-            print(f"{name:30}" + "".join(f"{value:10.3f}" for value in row), flush=True)
+            print(f"{name:36}" + "".join(f"{value:10.3f}" for value in row), flush=True)
             rows.append(row)
         mean = np.mean(rows, axis=0)
-        print(f"{f'mean, {part}':30}" + "".join(f"{value:10.3f}" for value in mean))
-        for place, method in enumerate(METHODS):
-            found[f"{part.split()[0]} {method}"] = dict(
-                zip(("drawn", "landmarks", "memory"), mean[3 * place :].round(4), strict=False)
-            )
+        print(f"{f'mean, {part}':36}" + "".join(f"{value:10.3f}" for value in mean))
+        found[part] = {"sets": len(rows)}
+        for method, figures in zip(METHODS, mean.reshape(-1, 3).round(4).tolist(), strict=True):
+            found[part][method] = dict(zip(("drawn", "landmarks", "memory"), figures, strict=True))
     return found
 
 
@@ -140,23 +155,27 @@ def measure_speed():
                 method(10, random_state=0).fit(blocks).labels_.compute()
                 turn[place] = time.process_time() - begin
         drawn, joined = np.median(seconds, axis=0)
-        found[f"speed {name}"] = {"rows": N_MANY, "ratio": round(joined / drawn, 3)}
+        found[name] = {"rows": N_MANY, "ratio": round(joined / drawn, 3)}
         print(f"{name:20}{drawn:8.1f} s drawn {joined:8.1f} s landmarks {joined / drawn:8.2f}")
     return found
 
 
 def main():
     warnings.simplefilter("ignore")
-    speed = "--speed" in sys.argv
-    heading(
-        f"{N_MANY:,} rows of 20 features, processor seconds"
-        if speed
-        else "Adjusted Rand index of rows that are not in memory, and in memory"
-    )
-    found = measure_speed() if speed else measure_quality()
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--part", choices=SETS, help="the sets; all by default")
+    options.add_argument("--speed", action="store_true", help="measure speed instead of quality")
+    asked = options.parse_args()
+    if asked.speed:
+        heading(f"{N_MANY:,} rows of 20 features, processor seconds")
+        found = {"speed": measure_speed()}
+    else:
+        heading("Adjusted Rand index of rows that are not in memory, and in memory")
+        found = measure_quality(SETS if asked.part is None else [asked.part])
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    RESULTS.write_text(json.dumps(kept | found, indent=1, sort_keys=True) + "\n")
+    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    text = json.dumps(kept | found, indent=1, sort_keys=True)
+    RESULTS.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

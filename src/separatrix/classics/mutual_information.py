@@ -176,6 +176,14 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     differ most, which leaves the information as it is and tells clusters apart that eigenvectors
     mix.
 
+    More than 5,000 samples that are not in memory (dask arrays, `RowBlocks`) divide themselves
+    among landmarks, for "local" similarities: each sample among half as many as `n_neighbors`, at
+    least two, in proportion to similarities. The kernel of all samples is then that of walks from
+    sample to landmark to sample. Its leading eigenvectors follow from those of the landmarks'
+    graph, which have the same eigenvalues, `separatrix.similarity.landmarks.LandmarkGraph`. A
+    sample, new or not, has the mean probabilities of its landmarks. `normalize` changes nothing,
+    since all sums of kernels are equal.
+
     The order of the rows does not matter. With precomputed similarities it may, if samples have
     the same values in another order.
 
@@ -324,6 +332,8 @@ class SquaredLossMutualInformationClustering(GraphClustering):
 
     def _candidates(self, X, sample_weight):
         """Parameters of the similarities to choose from."""
+        if self._landmarks is not None:
+            return [{"n_neighbors": number} for number in sorted(self._landmarks)]
         if self.affinity == "precomputed":
             return [{}]
         if self.affinity == "local":

@@ -209,6 +209,15 @@ class MaximumVolumeClustering(GraphClustering):
     Beyond 5,000 samples only the most promising start is followed, and the loop also ends when an
     update improves the objective by no more than `tol` times its value.
 
+    More than 5,000 samples that are not in memory (dask arrays, `RowBlocks`) divide themselves
+    among landmarks, unless ``graph="full"``: each sample among its ``n_neighbors / 2`` nearest
+    ones, at least two, in proportion to similarities. Landmarks are as similar as the samples that
+    they share make them, `separatrix.similarity.landmarks.LandmarkGraph`, and the criterion is
+    that of the parts of samples that lie at landmarks. So ``h @ Q @ h`` measures how much the
+    responses of a sample's landmarks differ, and the sum of responses is that of all samples. A
+    sample, new or not, has the mean response of its landmarks. All sums of similarities are equal
+    then, so that "normalized" and "unnormalized" differ by a multiple of I alone.
+
     For arrays of PyTorch or CuPy, the graph, its eigenvectors and the updates stay on the device
     if there are more than 1,500 distinct samples, `affinity`, `graph`, `solver` and `multiway`
     have their defaults, and there are no weights or links. Neighbours are found there as on the
