@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -14,8 +15,11 @@ from separatrix import (
     MaximumVolumeClustering,
     SquaredLossMutualInformationClustering,
     TreeCutClustering,
+    skops_trusted_types,
 )
+from separatrix.data.checkpoints import Checkpoint
 from separatrix.estimators import representatives
+from separatrix.similarity import landmarks
 from separatrix.similarity.landmarks import shares_of
 from separatrix.tables import RowBlocks
 
@@ -149,6 +153,19 @@ def test_landmarks_find_clusters(method):
     assert adjusted_rand_score(y, method(3).fit(as_blocks(X)).labels_) == 1.0
 
 
+@pytest.mark.parametrize("method", METHODS[:2], ids=lambda method: method.__name__)
+def test_landmarks_find_clusters_of_which_few_samples_are_drawn(method, monkeypatch):
+    monkeypatch.setattr(representatives, "N_REPRESENTATIVES", 250)
+    monkeypatch.setattr(representatives, "LEAST_LANDMARKS", 250)
+    sizes = [2_000] * 2 + [80] * 12
+    X, y = make_blobs(sizes, centers=8.0 * np.eye(14), cluster_std=1.0, random_state=0)
+    labels = method(14).fit(as_blocks(X)).labels_
+    monkeypatch.setattr(method, "_joins_landmarks", False)
+    of_drawn = method(14).fit(as_blocks(X)).labels_
+    assert adjusted_rand_score(y, of_drawn) < 0.6
+    assert adjusted_rand_score(y, labels) > 0.9
+
+
 @pytest.mark.usefixtures("few")
 def test_fewer_distinct_samples_than_clusters_are_a_cluster_each(samples):
     X = np.repeat(samples[:3], 100, axis=0)
@@ -170,6 +187,36 @@ def test_landmarks_without_common_samples_are_told(samples):
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("method", METHODS[:2], ids=lambda method: method.__name__)
+def test_checkpoints_keep_the_sums_of_landmarks(method, samples, tmp_path, monkeypatch):
+    def fitted():
+        X = as_blocks(samples)
+        X.checkpoint = Checkpoint(tmp_path / "kept", {})
+        return method(3).fit(X)
+
+    expected = method(3).fit(as_blocks(samples))
+    assert_array_equal(fitted().labels_, expected.labels_)
+    monkeypatch.delattr(landmarks, "shares_of")  # by which the sums were made
+    resumed = fitted()
+    assert_array_equal(resumed.labels_, expected.labels_)
+    found, made = (model._model.graph.W for model in (resumed, expected))
+    assert_array_equal(found.toarray(), made.toarray())
+
+
+@pytest.mark.usefixtures("few")
+def test_sums_of_landmarks_are_those_of_two_processes(samples):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    expected = MaximumVolumeClustering(3).fit(as_blocks(samples)).labels_
+    with (
+        distributed.LocalCluster(processes=True, **options) as cluster,
+        distributed.Client(cluster),
+    ):
+        model = MaximumVolumeClustering(3).fit(as_dask(samples, CHUNKS["seven"]))
+        assert_array_equal(model.labels_.compute(), expected)
+
+
+@pytest.mark.usefixtures("few")
 def test_errors_of_samples_are_not_those_of_landmarks(samples):
     model = MaximumVolumeClustering(2).fit(as_dask(samples))
     with pytest.raises(ValueError, match="error_bound needs responses of samples"):
@@ -187,9 +234,10 @@ def test_another_fit_keeps_the_numbers_of_clusters(samples):
 @pytest.mark.usefixtures("few")
 def test_copies_of_models_hold_labels_in_memory(method, samples):
     model = method(2).fit(as_dask(samples))
-    copy = pickle.loads(pickle.dumps(model))
-    assert_array_equal(copy.labels_, model.labels_.compute())
-    assert_array_equal(copy.predict(samples), copy.labels_)
+    saved = skops.io.loads(skops.io.dumps(model), trusted=skops_trusted_types(model))
+    for copy in (pickle.loads(pickle.dumps(model)), saved):
+        assert_array_equal(copy.labels_, model.labels_.compute())
+        assert_array_equal(copy.predict(samples), copy.labels_)
 
 
 @over_methods
