@@ -20,7 +20,7 @@ from separatrix import (
 from separatrix.data.checkpoints import Checkpoint
 from separatrix.estimators import representatives
 from separatrix.similarity import landmarks
-from separatrix.similarity.landmarks import shares_of
+from separatrix.similarity.landmarks import centred_landmarks, shares_of
 from separatrix.tables import RowBlocks
 
 da = pytest.importorskip("dask.array")
@@ -221,6 +221,20 @@ def test_errors_of_samples_are_not_those_of_landmarks(samples):
     model = MaximumVolumeClustering(2).fit(as_dask(samples))
     with pytest.raises(ValueError, match="error_bound needs responses of samples"):
         model.error_bound([0, 1], [0, 200])
+
+
+@over_joined
+@pytest.mark.usefixtures("few")
+def test_landmarks_that_no_sample_is_near_are_left_out(estimator, samples, monkeypatch):
+    def with_a_far_one(*given):
+        found = centred_landmarks(*given)
+        return np.vstack([found[:20], [[-1e6, -1e6, -1e6]], found[20:]])
+
+    monkeypatch.setattr(landmarks, "centred_landmarks", with_a_far_one)
+    model = clone(estimator).fit(as_blocks(samples))
+    monkeypatch.undo()
+    assert np.abs(model.landmarks_).max() < 100
+    assert (model._model.graph.counts > 0).all()
 
 
 @pytest.mark.usefixtures("few")

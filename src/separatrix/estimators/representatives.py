@@ -75,7 +75,12 @@ def _fit_to_landmarks(estimator, X, weight, rng):
     landmarks = centred_landmarks(rows, own_weight, start)
     if len(landmarks) <= estimator.n_clusters:  # hardly any samples are distinct
         return _fit_to_drawn(estimator, X, weight, rng)
-    graphs = landmark_graphs(X, weight, landmarks, **estimator._landmark_choices(landmarks))
+    choices = estimator._landmark_choices(landmarks)
+    graphs = landmark_graphs(X, weight, landmarks, **choices)
+    is_used = np.all([graph.counts > 0 for graph in graphs.values()], axis=0)
+    if not is_used.all():  # rare: no sample has the mean of others among its nearest
+        landmarks = landmarks[is_used]
+        graphs = landmark_graphs(X, weight, landmarks, **choices)
     _warn_of_isolated(graphs)
     with _joined_by(estimator, graphs):
         estimator._fit(landmarks, next(iter(graphs.values())).counts)
