@@ -110,6 +110,19 @@ def test_labels_by_landmarks_do_not_depend_on_the_division(estimator, samples):
         assert_array_equal(found.compute(), model.labels_)
 
 
+@pytest.mark.parametrize("n_clusters", [2, 3, 6])
+@pytest.mark.usefixtures("few")
+def test_rounding_decides_no_sign_of_eigenvectors(n_clusters):
+    """Nor where kernels of landmarks have equal sums, so that eigenvectors have the sum zero."""
+    X, _ = make_blobs(300, centers=6, n_features=3, cluster_std=4.0, random_state=0)
+    method = SquaredLossMutualInformationClustering(n_clusters, n_neighbors=10)
+    labels = [
+        clone(method).fit(as_dask(X, chunks)).labels_.compute() for chunks in CHUNKS.values()
+    ]
+    assert_array_equal(labels[1], labels[0])
+    assert_array_equal(labels[2], labels[0])
+
+
 @over_joined
 @pytest.mark.usefixtures("few")
 def test_samples_have_the_mean_response_of_their_landmarks(estimator, samples):

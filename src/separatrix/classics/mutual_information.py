@@ -445,7 +445,8 @@ def solve_information(problem, n_clusters, *, normalize):
 
     for :math:`p(y \mid x) = \sum_i \alpha_{y,i} K(x, x_i)` and clusters that are equally probable,
     eq. (16) of [2]_. The maximum is at the c leading eigenvectors. They are turned so that their
-    sums are positive, negative values become zero, and each is scaled to the same sum; then [1]_
+    sums are positive, or the sums of their cubes where sums are zero because kernels have equal
+    sums; negative values become zero, and each is scaled to the same sum; then [1]_
     assigns samples to the largest. Here the values at each sample are divided by their sum, too,
     which makes them probabilities.
 
@@ -492,7 +493,11 @@ def solve_information(problem, n_clusters, *, normalize):
         values, vectors = leading_on_graph(K, scaled, n_clusters, known)
     else:
         values, vectors = leading_eigenvectors(scaled, n_clusters, known)
-    vectors = vectors * np.where(roots @ vectors < 0, -1.0, 1.0)
+    leaning = roots @ vectors
+    if normalize and np.allclose(mass / mass.sum(), roots / roots.sum(), rtol=1e-6, atol=0):
+        # all sums but one are zero; few samples of large values are on the positive side
+        leaning = (1 / roots) @ vectors**3
+    vectors = vectors * np.where(leaning < 0, -1.0, 1.0)
     turn = np.eye(n_clusters)
     if problem.nodes is not None and problem.nodes.links.teaches:
         turn = taught_rotation(vectors.T @ (roots[:, None] * problem.nodes.known))
