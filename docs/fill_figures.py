@@ -279,6 +279,29 @@ def estimates(_):
     return "\n".join(lines) + "\n"
 
 
+def landmarks(_):
+    """Indices of clusters by landmarks, beside those by drawn rows and in memory."""
+    found = results("choices/landmarks")
+    words = {
+        "chosen": "on which the rules were chosen",
+        "confirmed": "on which they were confirmed",
+        "small": "with 100 clusters of 100 rows each beside ten large ones",
+    }
+    lines = ["| sets | method | 5,000 rows | landmarks | in memory |", "|---" * 5 + "|"]
+    for part, which in words.items():
+        for method, name in METHODS_ON_GRAPHS.items():
+            one = found[part][method]
+            figures = " | ".join(f"{one[key]:.3f}" for key in ("drawn", "landmarks", "memory"))
+            lines.append(f"| {found[part]['sets']} {which} | `{name}` | {figures} |")
+    return "\n".join(lines) + "\n"
+
+
+METHODS_ON_GRAPHS = {
+    "volume": "MaximumVolumeClustering",
+    "information": "SquaredLossMutualInformationClustering",
+}
+
+
 def duration(seconds):
     """Seconds in the largest unit of which there are two or more, to two digits."""
     units = {"hours": 3600, "minutes": 60, "seconds": 1}
@@ -363,6 +386,7 @@ TABLES = {
     "estimates": estimates,
     "false_alarms": false_alarms,
     "known_labels": known_labels,
+    "landmarks": landmarks,
     "levels": levels,
     "lowered": lowered,
     "outliers": outliers,

@@ -1,7 +1,7 @@
 """Clustering of GPU arrays beside NumPy: the same labels, and how much faster.
 
     python benchmarks/speed/gpu.py               # labels of every clusterer, then the times
-    python benchmarks/speed/gpu.py --agreement   # the labels alone
+    python benchmarks/speed/gpu.py --agreement   # the labels alone; of some, if they are named
 
 The same estimator is given the same rows as a NumPy array and as arrays of PyTorch and CuPy. Two
 yardsticks run on the same rows: a copy of them, for the bandwidth of the device, and k-means by
@@ -287,15 +287,15 @@ def measure_pass(model, X, move, wait, device):
 # --- labels -------------------------------------------------------------------------------------
 
 
-def agreement(found, n_samples=20_000, n_features=20):
-    """What every clusterer makes of device arrays: the labels of NumPy, or an error in a line."""
+def agreement(found, names=(), n_samples=20_000, n_features=20):
+    """What clusterers make of device arrays: the labels of NumPy, or an error in a line."""
     X = overlapping(n_samples, n_features, 3)
     print(
-        f"\nevery clusterer at its defaults, three clusters, {n_samples:,} x {n_features} float32"
+        f"\nclusterers at their defaults, three clusters, {n_samples:,} x {n_features} float32"
     )
     rows = {}
     for public, entry in separatrix._REGISTRY.items():
-        if entry.short_name is None:
+        if entry.short_name is None or (names and public not in names):
             continue
         estimator = getattr(separatrix, public)(3, random_state=0)
         host = None
@@ -317,7 +317,9 @@ def agreement(found, n_samples=20_000, n_features=20):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--agreement", action="store_true", help="labels of all, no times")
+    parser.add_argument(
+        "--agreement", nargs="*", metavar="CLUSTERER", help="labels of all or of these, no times"
+    )
     parser.add_argument("--only", nargs="+", choices=list(CASES), help="times of these alone")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the results are kept")
     arguments = parser.parse_args()
@@ -332,9 +334,10 @@ def main():
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(results, indent=1) + "\n")
 
+    names = arguments.agreement
     if not arguments.only:
-        keep(agreement=agreement(found))
-    if arguments.agreement:
+        keep(agreement=results.get("agreement", {}) | agreement(found, names or ()))
+    if names is not None:
         return
     for name in arguments.only or CASES:
         keep(**{name: measure(name, CASES[name], found, arguments.repeats)})

@@ -73,6 +73,7 @@ _PARTS = {
     "KernelMap": "similarity.kernels",
     "KernelRule": "models.extensions",
     "KnownRows": "data.distinct",
+    "LandmarkGraph": "similarity.landmarks",
     "LowSpectrum": "similarity.quadratic_forms",
     "NearestSample": "models.nearest_samples",
     "NumberFeatures": "tables.features",

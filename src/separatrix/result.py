@@ -93,6 +93,10 @@ def numbered(labels):
     return np.argsort(np.argsort(first))[inverse]
 
 
+# Digits up to which shares of clusters are equal: sums in another order differ in later ones.
+EQUAL_DIGITS = 12
+
+
 @dataclass(frozen=True, eq=False)
 class Labelling:
     """Labels of samples, and the total weight of each cluster.
@@ -156,8 +160,9 @@ class Labelling:
 
     @property
     def order(self):
-        """Clusters by weight, largest first, ties by first appearance."""
+        """Clusters by weight, largest first; ties, up to rounding, by first appearance."""
         weights = self.weights
+        weights = np.round(weights / max(weights.sum(), np.finfo(np.float64).tiny), EQUAL_DIGITS)
         appearance = np.zeros(len(weights), dtype=np.intp)
         _, group, size = np.unique(weights, return_inverse=True, return_counts=True)
         for cluster in np.flatnonzero(

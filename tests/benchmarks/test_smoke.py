@@ -70,6 +70,16 @@ def run_volume(module, monkeypatch, tmp_path):
     module.measure_ways()
 
 
+def run_landmarks(module, monkeypatch, tmp_path):
+    kept = tmp_path / "landmarks.json"
+    shrink(module, monkeypatch, RESULTS=kept, SETS={"chosen": ["rings"], "small": ["small"]})
+    shrink(module, monkeypatch, N_MADE=500, N_MANY=300, ROUNDS=1, SEEDS=range(1))
+    shrink(module, monkeypatch, METHODS={"volume": module.METHODS["volume"]})
+    main_of(module, monkeypatch, "--part", "chosen")
+    main_of(module, monkeypatch, "--speed")
+    assert set(json.loads(kept.read_text("utf-8"))) == {"chosen", "speed"}
+
+
 def run_margin(module, monkeypatch, tmp_path):
     shrink(module, monkeypatch, MAX_ROWS=40, CHOICES={"C_path": (1,)})
     shrink(module, monkeypatch, two_classes=few(module.two_classes))
@@ -431,6 +441,7 @@ RUNS = {
     "choices/peers.py": run_peers,
     "choices/public_tables.py": run_public_tables,
     "choices/probabilities.py": run_probabilities,
+    "choices/landmarks.py": run_landmarks,
     "choices/margin.py": run_margin,
     "choices/margin_distribution.py": run_margin_distribution,
     "choices/multiway.py": run_multiway,

@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils._testing import assert_docstring_consistency
 
 import separatrix
+from separatrix.estimators import representatives
 from separatrix.tables import RowBlocks
 from support import few_rounds
 
@@ -119,7 +120,7 @@ def test_docstrings_state_the_defaults(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
-def test_fitted_attributes_are_those_of_the_docstring(estimator):
+def test_fitted_attributes_are_those_of_the_docstring(estimator, monkeypatch):
     """Every attribute that a fit sets is documented, and documented ones come of some fit."""
     X, y = flowers()
     documented = {e.name for e in NumpyDocString(inspect.getdoc(estimator))["Attributes"]}
@@ -132,7 +133,11 @@ def test_fitted_attributes_are_those_of_the_docstring(estimator):
                 name for name in vars(model.set_params(**params).fit(X, y)) if name[-1] == "_"
             }
     if "representatives_" in documented:
-        found |= set(vars(estimator().fit(RowBlocks(lambda: iter([X]), X.shape))))
+        blocks = RowBlocks(lambda: iter([X]), X.shape)
+        found |= set(vars(estimator().fit(blocks)))
+        monkeypatch.setattr(representatives, "N_REPRESENTATIVES", 40)
+        monkeypatch.setattr(representatives, "LEAST_LANDMARKS", 20)
+        found |= set(vars(estimator().fit(blocks)))
         found = {name for name in found if name[-1] == "_"}
     assert found - documented == set()
     assert documented - found <= {"feature_names_in_"}

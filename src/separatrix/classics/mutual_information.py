@@ -57,6 +57,7 @@ from separatrix.similarity.kernels import resolved_gamma
 from separatrix.similarity.multigrid import GraphHierarchy
 from separatrix.solvers.device_information import solve_on_device
 from separatrix.solvers.information_estimate import (
+    MAX_SAMPLES,
     drawn_samples,
     information_of,
     least_squares_mutual_information,
@@ -165,6 +166,10 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
         the largest cluster is the largest among them, and `labels_` of all samples are those of
         `predict`. Only for dask arrays and `RowBlocks`.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        Points that stand for all samples, 2,000 to 5,000 of them, in place of `representatives_`
+        for more than 5,000 samples, unless all pairs have similarities. Other attributes belong
+        to them, and the largest cluster is that of the largest share of the samples.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -189,6 +194,14 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     no weights or links. Everything else is computed on the host. In both cases labels and
     probabilities belong to the same library and device as the samples.
 
+    More than 5,000 samples that are not in memory (dask arrays, `RowBlocks`) divide themselves
+    among landmarks, for "local" similarities: each sample among half as many as `n_neighbors`, at
+    least two, in proportion to similarities. The kernel of all samples is then that of walks from
+    sample to landmark to sample. Its leading eigenvectors follow from those of the landmarks'
+    graph, which have the same eigenvalues, `separatrix.similarity.landmarks.LandmarkGraph`. A
+    sample, new or not, has the mean probabilities of its landmarks. `normalize` changes nothing,
+    since all sums of kernels are equal.
+
     The order of the rows does not matter. With precomputed similarities it may, if samples have
     the same values in another order.
 
@@ -210,6 +223,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
     """
 
     representatives_: Array
+    landmarks_: Array
     probabilities_: Array
     mutual_information_: float
     n_neighbors_: int | None
@@ -287,20 +301,30 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         order = order_of_places(X, sample_weight, pairs=precomputed)
         rows = X[order]
         weight = None if sample_weight is None else sample_weight[order]
-        copies = np.arange(len(order)) if weight is None else copies_of(weight)
-        candidates = self._candidates(rows, weight)
         seed = rng.randint(2**31 - 1)  # all similarities are judged on the same draws
+        if weight is None:
+            copies = np.arange(len(order))
+        elif self._landmarks is not None:
+            copies = rng.choice(len(order), MAX_SAMPLES, p=weight / weight.sum())
+        else:
+            copies = copies_of(weight)
+        candidates = self._candidates(rows, weight)
         task = progress.subtask("choice", len(candidates))
         best = search = None
         # the largest number of neighbours first: that search has found those of all others
         for chosen in reversed(candidates):
             step = task.subtask("affinity", 0)
-            graph_of = partial(self._graph_of, sample_weight=weight, search=search, **chosen)
-            graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
-            search = graph.search
+            if self._landmarks is not None:
+                graph = self._landmarks[chosen["n_neighbors"]]
+            else:
+                graph_of = partial(self._graph_of, sample_weight=weight, search=search, **chosen)
+                graph = ordered_graph(X, order, graph_of, precomputed=precomputed)
+                search = graph.search
             graph, nodes = linked(graph, links, sample_weight)
             problem = InformationProblem(graph=graph, chosen=chosen, nodes=nodes)
-            result = solve_information(problem, self.n_clusters, normalize=self.normalize)
+            # kernels of samples that are divided among landmarks have equal sums as they are
+            normalize = self.normalize or self._landmarks is not None
+            result = solve_information(problem, self.n_clusters, normalize=normalize)
             labels = problem.labels_of(result.model)
             if nodes is not None:
                 result = nodes.kept(result, result.model.of_samples(result.model.responses))
@@ -358,8 +382,19 @@ class SquaredLossMutualInformationClustering(GraphClustering):
         task.close()
         return best
 
+    @property
+    def _joins_landmarks(self):
+        return self.affinity == "local"
+
+    def _landmark_choices(self, rows):
+        """Arguments of `landmark_graphs`."""
+        numbers = [chosen["n_neighbors"] for chosen in self._candidates(rows, None)]
+        return {"numbers": numbers, "affinity": "local"}
+
     def _candidates(self, X, sample_weight):
         """Parameters of the similarities to choose from."""
+        if self._landmarks is not None:
+            return [{"n_neighbors": number} for number in sorted(self._landmarks)]
         if self.affinity == "precomputed":
             return [{}]
         if self.affinity == "local":
@@ -473,7 +508,8 @@ def solve_information(problem, n_clusters, *, normalize):
 
     for :math:`p(y \mid x) = \sum_i \alpha_{y,i} K(x, x_i)` and clusters that are equally probable,
     eq. (16) of [2]_. The maximum is at the c leading eigenvectors. They are turned so that their
-    sums are positive, negative values become zero, and each is scaled to the same sum; then [1]_
+    sums are positive, or the sums of their cubes where sums are zero because kernels have equal
+    sums; negative values become zero, and each is scaled to the same sum; then [1]_
     assigns samples to the largest. Here the values at each sample are divided by their sum, too,
     which makes them probabilities.
 
@@ -508,7 +544,7 @@ def solve_information(problem, n_clusters, *, normalize):
     tiny, graph = np.finfo(np.float64).tiny, problem.graph
     counts = np.ones(graph.W.shape[0]) if graph.counts is None else graph.counts
     K, n_samples, roots = graph.W, float(counts.sum()), np.sqrt(counts)
-    if graph.has_samples and sp.issparse(K):
+    if graph.has_samples and graph.own == 0:
         K = K + sp.diags_array(counts.astype(np.float64))
     # eigenvectors of all samples are equal for equal ones: a vector of nodes over their roots
     mass = np.sqrt(np.maximum(degrees(K), tiny)) if normalize else roots
@@ -520,7 +556,11 @@ def solve_information(problem, n_clusters, *, normalize):
         values, vectors = leading_on_graph(K, scaled, n_clusters, known)
     else:
         values, vectors = leading_eigenvectors(scaled, n_clusters, known)
-    vectors = vectors * np.where(roots @ vectors < 0, -1.0, 1.0)
+    leaning = roots @ vectors
+    if normalize and np.allclose(mass / mass.sum(), roots / roots.sum(), rtol=1e-6, atol=0):
+        # all sums but one are zero; few samples of large values are on the positive side
+        leaning = (1 / roots) @ vectors**3
+    vectors = vectors * np.where(leaning < 0, -1.0, 1.0)
     turn = np.eye(n_clusters)
     if problem.nodes is not None and problem.nodes.links.teaches:
         turn = taught_rotation(vectors.T @ (roots[:, None] * problem.nodes.known))

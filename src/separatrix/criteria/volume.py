@@ -35,7 +35,8 @@ from separatrix.estimators.parameters import (
 from separatrix.models.graph_responses import GraphModel, GraphProblem, TwoSided, signs_of
 from separatrix.result import Progress, SolverResult, Status
 from separatrix.similarity.graphs import GivenGraph
-from separatrix.similarity.kernels import double_centred
+from separatrix.similarity.kernels import double_centred, resolved_gamma
+from separatrix.similarity.landmarks import LandmarkGraph
 from separatrix.similarity.quadratic_forms import (
     DENSE_SAMPLES,
     LOW_VECTORS,
@@ -184,6 +185,10 @@ class MaximumVolumeClustering(GraphClustering):
         Indices of the samples that were clustered, at most 5,000; other attributes belong to them,
         the largest cluster is the largest among them, and `labels_` of all samples are those of
         `predict`. Only for dask arrays and `RowBlocks`.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        Points that stand for all samples, 2,000 to 5,000 of them, in place of `representatives_`
+        for more than 5,000 samples, unless all pairs have similarities. Other attributes belong
+        to them, and the largest cluster is that of the largest share of the samples.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -203,6 +208,15 @@ class MaximumVolumeClustering(GraphClustering):
 
     Beyond 5,000 samples only the most promising start is followed, and the loop also ends when an
     update improves the objective by no more than `tol` times its value.
+
+    More than 5,000 samples that are not in memory (dask arrays, `RowBlocks`) divide themselves
+    among landmarks, unless ``graph="full"``: each sample among its ``n_neighbors / 2`` nearest
+    ones, at least two, in proportion to similarities. Landmarks are as similar as the samples that
+    they share make them, `separatrix.similarity.landmarks.LandmarkGraph`, and the criterion is
+    that of the parts of samples that lie at landmarks. So ``h @ Q @ h`` measures how much the
+    responses of a sample's landmarks differ, and the sum of responses is that of all samples. A
+    sample, new or not, has the mean response of its landmarks. All sums of similarities are equal
+    then, so that "normalized" and "unnormalized" differ by a multiple of I alone.
 
     For arrays of PyTorch or CuPy, the graph, its eigenvectors and the updates stay on the device
     if there are more than 1,500 distinct samples, `affinity`, `graph`, `solver` and `multiway`
@@ -239,6 +253,7 @@ class MaximumVolumeClustering(GraphClustering):
     """
 
     representatives_: Array
+    landmarks_: Array
     response_: Array
     affinity_matrix_: Any
     reg_: float
@@ -349,6 +364,11 @@ class MaximumVolumeClustering(GraphClustering):
             All terms, their sum, and whether the bound is of any use.
         """
         model = self._two_sided("error_bound")
+        if isinstance(self._model.graph, LandmarkGraph):
+            raise ValueError(
+                f"error_bound needs responses of samples, but fit saw {len(self.landmarks_):,} "
+                "landmarks of samples that were not in memory; fit samples in memory."
+            )
         Q, eigenvalues = model.form.expanded(self._model.graph.place).Q, None
         if sp.issparse(Q):
             Q = Q.toarray() if Q.shape[0] <= DENSE_SAMPLES else None
@@ -397,10 +417,27 @@ class MaximumVolumeClustering(GraphClustering):
             )
         if self.matrix == "precomputed":
             graph = GivenGraph.of_matrix(to_numpy(X))
+        elif self._landmarks is not None:
+            graph = self._landmarks[self.n_neighbors]
         else:
             on_device = links is None and self._solves_on_device
             graph = similarities_of(self, X, sample_weight, on_device=on_device)
         return GraphProblem.of(graph, self.matrix, links, sample_weight)
+
+    @property
+    def _joins_landmarks(self):
+        return self.graph != "full"
+
+    def _landmark_choices(self, rows):
+        """Arguments of `landmark_graphs`."""
+        gamma = resolved_gamma(self.gamma, rows, None) if self.affinity == "rbf" else None
+        return {
+            "numbers": [self.n_neighbors],
+            "affinity": self.affinity,
+            "gamma": gamma,
+            "neighbors": self.neighbors,
+            "n_jobs": self.n_jobs,
+        }
 
     @property
     def _solves_on_device(self):

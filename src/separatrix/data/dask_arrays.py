@@ -1,5 +1,7 @@
 """Passes over dask arrays: the chunk functions of the local passes, run block by block."""
 
+from operator import add
+
 import dask
 import numpy as np
 
@@ -32,15 +34,28 @@ def map_blocks(function, X, *row_arrays, **shared):
 
     The row arrays are local; each block is sent its own rows of them.
     """
+    yield from dask.compute(*_tasks(function, X, row_arrays, shared))
+
+
+def sum_blocks(function, X, *row_arrays, **shared):
+    """Sum of ``function`` of all row blocks, of which the client sees the total alone."""
+    parts, plus = _tasks(function, X, row_arrays, shared), dask.delayed(add, pure=True)
+    while len(parts) > 1:  # neighbours first, so that no more parts wait than the tree is high
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        parts = [plus(*pair) for pair in pairs] + parts[len(parts) // 2 * 2 :]
+    return parts[0].compute()
+
+
+def _tasks(function, X, row_arrays, shared):
+    """Tasks of the row blocks of `X`, in their order."""
     bounds = _row_bounds(X)
     task = dask.delayed(function, pure=True)
     # arguments that all blocks share become one node of the graph instead of one per block
     shared = {name: dask.delayed(value, traverse=False) for name, value in shared.items()}
-    tasks = [
+    return [
         task(block, *(a if a is None else a[start:stop] for a in row_arrays), **shared)
         for block, start, stop in zip(X.to_delayed().ravel(), bounds[:-1], bounds[1:], strict=True)
     ]
-    yield from dask.compute(*tasks)
 
 
 def lazy_rows(function, X, *, n_columns, dtype):

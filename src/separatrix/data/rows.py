@@ -7,6 +7,8 @@ the other; the caller combines the partials.
 """
 
 from dataclasses import fields, is_dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import scipy.sparse as sp
@@ -126,6 +128,23 @@ def _map_blocks(function, X, row_arrays, **options):
         parts = (a if a is None else a[rows] for a in row_arrays)
         yield from map_chunks(function, block, *parts, **options)
         start += len(block)
+
+
+def sum_over_chunks(function, X, *row_arrays, width=None, **shared):
+    """Sum of what a function makes of all chunks, where the parts are too large to keep them all.
+
+    Arguments are those of `map_chunks`. Parts of a dask array are added where they are, and a
+    checkpoint keeps the sum alone.
+    """
+    if is_dask(X):
+        from separatrix.data.dask_arrays import sum_blocks
+
+        return sum_blocks(function, X, *row_arrays, **shared)
+    if not is_lazy(X):
+        return reduce(add, map_chunks(function, X, *row_arrays, width=width, **shared))
+    parts = _map_blocks(function, X, row_arrays, width=width, **shared)
+    (total,) = X.passed(function.__qualname__, (reduce(add, parts) for _ in range(1)))
+    return total
 
 
 def dense_blocks(X):

@@ -67,7 +67,7 @@ from separatrix.estimators.outliers import (
 )
 from separatrix.estimators.parameters import N_CLUSTERS
 from separatrix.estimators.refits import earlier_labels, started_from
-from separatrix.estimators.representatives import fit_to_representatives
+from separatrix.estimators.representatives import fit_to_few
 from separatrix.estimators.teaching import numbers_of_known, strength_of_teaching
 from separatrix.labels.links import links_of
 from separatrix.labels.numbering import agreeing_order, order_within
@@ -325,6 +325,11 @@ class BaseClustering(
         return rule
 
     @property
+    def _joins_landmarks(self):
+        """Whether samples that are not in memory join landmarks of a graph."""
+        return False
+
+    @property
     def _takes_start(self):
         """Whether a fit without `init` can start from the labels `_start`."""
         return False
@@ -564,7 +569,7 @@ def fit_with_node_weights_and_links(
     with kept_on_failure(self):
         if is_lazy(X):
             linked = must_link, cannot_link, known_labels
-            return fit_to_representatives(self, X, sample_weight, linked, random_state_of(self))
+            return fit_to_few(self, X, sample_weight, linked, random_state_of(self))
         X, present, *of_nodes = _nodes(
             self, X, sample_weight, must_link, cannot_link, known_labels
         )
@@ -737,6 +742,7 @@ class GraphClustering(BaseClustering):
     gamma_: float
 
     _model: Any  # a GraphModel, in most
+    _landmarks: Any = None  # graphs of landmarks to cluster, by their number of neighbours
 
     fit = fit_without_weights
 

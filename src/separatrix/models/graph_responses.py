@@ -14,6 +14,7 @@ from separatrix.models.boundaries import Split
 from separatrix.result import Labelling, Status, decoded
 from separatrix.similarity.device_graphs import DeviceGraph
 from separatrix.similarity.graphs import ContractedGraph
+from separatrix.similarity.landmarks import LandmarkGraph
 from separatrix.similarity.quadratic_forms import Form, LowSpectrum, form_of
 
 # Smallest usable distance of an eigenvalue from the diagonal, as a share of the largest.
@@ -29,7 +30,7 @@ class GraphModel:
 
     Attributes
     ----------
-    graph : SimilarityGraph or GivenGraph
+    graph : SimilarityGraph, GivenGraph or LandmarkGraph
         Similarities between samples; equal ones are one node.
     rule : object
         Its `responses` are those of the nodes, and its `to_new(similarities)` gives those of new
@@ -212,8 +213,11 @@ class LinkedNodes:
 def extended(graph, X, responses, to_new):
     """Responses of samples: their node's if they are known, else by `to_new` of similarities.
 
-    Samples that are not similar to any take the response of the nearest.
+    Samples that are not similar to any take the response of the nearest. On a graph of landmarks
+    they have the mean response of their landmarks.
     """
+    if isinstance(graph, LandmarkGraph):
+        return graph.of_samples(X, responses)
     known = graph.match(X)
     scores = responses[known]  # rows of new samples are overwritten
     new = np.flatnonzero(known < 0)

@@ -224,13 +224,20 @@ class SimilarityGraph:
         """For each row of `X`, the first training sample that equals it; -1 if none does."""
         return self.known.match(X)
 
-    def to_new(self, X):
+    def neighbors_of(self, X):
+        """Training samples nearest to new samples, nearest first; None if the graph needs none."""
+        return None if self.search is None else self._neighbors_of(self._rows_of(X))
+
+    def to_new(self, X, neighbors=None):
         """Similarities of new samples to the training samples.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_new, n_features)
             New samples.
+        neighbors : ndarray of int of shape (n_new, n_found), default=None
+            The training samples nearest to them, at least as many as the graph needs; searched if
+            they are not given.
 
         Returns
         -------
@@ -241,18 +248,25 @@ class SimilarityGraph:
             other is the distance to the last of its neighbours. Sums where equal training samples
             are one node.
         """
-        similarities = self._to_distinct(X)
+        similarities = self._to_distinct(X, neighbors)
         if self.counts is None:
             return similarities
         if sp.issparse(similarities):
             return (similarities @ sp.diags_array(self.counts.astype(np.float64))).tocsr()
         return similarities * self.counts
 
-    def _to_distinct(self, X):
+    def _rows_of(self, X):
+        """New samples in the units of the formula, as dense or sparse as the others."""
         if sp.issparse(X) != sp.issparse(self.rows):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
-        rows = self.similarity.rows(X)
-        neighbors = None if self.search is None else self._neighbors_of(rows)
+        return self.similarity.rows(X)
+
+    def _to_distinct(self, X, neighbors=None):
+        rows = self._rows_of(X)
+        if neighbors is not None:
+            neighbors = neighbors[:, : self.n_neighbors]
+        elif self.search is not None:
+            neighbors = self._neighbors_of(rows)
         sigma = None if self.sigma is None else self._scales_of(X, rows, neighbors)
         if self.graph == "full":
             return self.similarity.of_all(rows, sigma, self.rows, self.sigma)
