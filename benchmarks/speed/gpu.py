@@ -290,9 +290,7 @@ def measure_pass(model, X, move, wait, device):
 def agreement(found, names=(), n_samples=20_000, n_features=20):
     """What clusterers make of device arrays: the labels of NumPy, or an error in a line."""
     X = overlapping(n_samples, n_features, 3)
-    print(
-        f"\nclusterers at their defaults, three clusters, {n_samples:,} x {n_features} float32"
-    )
+    print(f"\nclusterers at their defaults, three clusters, {n_samples:,} x {n_features} float32")
     rows = {}
     for public, entry in separatrix._REGISTRY.items():
         if entry.short_name is None or (names and public not in names):
