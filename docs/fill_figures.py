@@ -252,11 +252,15 @@ def probabilities(_):
             before = f"{one[name]['refit_error']:.3f}"
             after = one[name].get("calibrated_error")
             cells.append(before if after is None else f"{before} → {after:.3f}")
-        of_what = "; ".join(
-            sorted({f"{cell['draws']} draws of {cell['rows']:,} rows" for cell in one.values()})
-        )
+        of_what = "; ".join(sorted({draws_of_rows(cell) for cell in one.values()}))
         lines.append(f"| `{method}`, {of_what} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def draws_of_rows(cell):
+    """From how many draws a figure comes, and of how many rows if not of all."""
+    draws = f"{cell['draws']} draws"
+    return draws if cell["rows"] is None else f"{draws} of {cell['rows']:,} rows"
 
 
 def estimates(_):

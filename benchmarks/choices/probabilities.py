@@ -1,13 +1,14 @@
 """How far probabilities of clusters can be trusted: their expected calibration error.
 
-    python benchmarks/choices/probabilities.py --rows 6000 --jobs 2
+    python benchmarks/choices/probabilities.py --jobs 2
 
 A method is fitted to one half of a set and gives probabilities to the other half. They promise
 how often a boundary, relearned from the clusters of other samples, agrees: so a classifier learns
 the clusters of half of the fitted samples (of three classifiers the one that predicts the rest of
 these best), and labels the half that was held back. Beside it stands what they promise only after
 `calibrate`: how often the method itself, fitted to the other half, agrees. Figures are pooled over
-draws of the halves, since one refit may find the same clusters by luck, or others.
+draws of the halves, since one refit may find the same clusters by luck, or others: on satimage
+k-means has two optima of which halves find either, so that six draws are far too few.
 
 With --keep, the results are added to those in benchmarks/results/probabilities/refits.json, from
 which docs/fill_figures.py writes the table of docs/probabilities_and_sizes.md.
@@ -53,7 +54,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "probabilities" / "r
 
 
 def halves(name, rows, seed):
-    """Two halves of some samples of a set, and its number of classes."""
+    """Two halves of a set, or of some of its samples, and its number of classes."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         X = X / 16
@@ -151,8 +152,8 @@ def main(sets, methods, rows, draws, jobs, keeps=False):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=6000, help="most samples of a set")
-    parser.add_argument("--draws", type=int, default=4, help="draws of the halves")
+    parser.add_argument("--rows", type=int, help="most samples of a set")
+    parser.add_argument("--draws", type=int, default=20, help="draws of the halves")
     parser.add_argument("--jobs", type=int, default=1, help="jobs at the same time")
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--methods", nargs="+", default=METHODS)

@@ -22,8 +22,9 @@ import separatrix
 from model_support import repacked
 from separatrix.cli import Refusal, main, models
 from separatrix.cli.methods import make_estimator, methods
+from separatrix.estimators import representatives
 from separatrix.models import extensions
-from separatrix.tables import TablePreparer
+from separatrix.tables import RowBlocks, TablePreparer
 
 pytestmark = pytest.mark.usefixtures("few_tables")
 
@@ -133,6 +134,8 @@ def test_files_name_our_classes_without_a_module(tmp_path, monkeypatch):
         monkeypatch.setattr(extensions, "RULES", {name: rule})
         fitted.append((pipeline("auto", 2, [], X), X))
     fitted.append((pipeline_of_a_table(), TABLE))
+    monkeypatch.setattr(representatives, "N_REPRESENTATIVES", 20)
+    fitted.append((pipeline("volume", 2, [], RowBlocks(lambda: iter([X]), X.shape)), X))
     for whole, rows in fitted:
         models.save_model(path, whole, ABOUT)
         ours = {pair for pair in named_in(schema_of(path)) if "separatrix" in str(pair[0])}

@@ -1,10 +1,12 @@
 """Starts by name, labels that are refused as a start, and what a sample of many rows is for."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.cluster import SpectralClustering
 
@@ -12,8 +14,12 @@ import separatrix.data.rows
 from separatrix.models.boundaries import Boundaries
 from separatrix.models.starts import (
     SampledProblem,
+    _kmeans,
+    _two_least_distances,
+    _with_moved_centers,
     check_init,
     drawn_rows,
+    kmeans_start,
     known_start,
     labels_of_start,
     random_start,
@@ -322,6 +328,64 @@ def test_a_mean_at_one_end_does_not_end_the_splits():
     X, weight = np.array([[0.1], [0.2], [0.7]]), np.array([1e-14, 1.0, 1e-15])
     start = start_of("k-means", problem_of(X, weight), 3, restart=0, rng=None)
     np.testing.assert_array_equal(np.sort(start.labels(X)), [0, 1, 2])
+
+
+# Many clusters
+
+
+def squares_in_the_plane(n_per_side=6, n_each=8, seed=0):
+    """Groups at the points of a grid, far apart."""
+    side = np.arange(n_per_side) * 10.0
+    centers = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    y = np.repeat(np.arange(len(centers)), n_each)
+    return centers[y] + np.random.default_rng(seed).normal(size=(len(y), 2)), y
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_centres_move_from_halved_groups_to_joined_ones(seed):
+    """From centres of which some share a group, so that k-means ends in the wrong places."""
+    X, y = squares_in_the_plane(seed=seed)
+    rng = np.random.default_rng(seed)
+    means = np.array([X[y == label].mean(axis=0) for label in range(36)])
+    wrong = means.copy()
+    wrong[:3] = means[rng.choice(np.arange(6, 36), 3, replace=False)] + 0.1  # nobody is near these
+    stuck = _kmeans(X, None, 36, wrong, n_init=1)
+    found = _with_moved_centers(stuck, X, None)
+    best = sum(np.square(X[y == label] - means[label]).sum() for label in range(36))
+    assert stuck.inertia_ > 1.5 * best
+    assert same_partition(found.labels_, y)
+    np.testing.assert_allclose(found.inertia_, best)
+
+
+def test_the_rise_without_a_centre_is_that_of_the_second_nearest():
+    X, y = squares_in_the_plane(n_per_side=3)
+    centers = np.array([X[y == label].mean(axis=0) for label in range(9)])
+    nearest, second = _two_least_distances(X, centers)
+    squares = np.sort(cdist(X, centers, "sqeuclidean"), axis=1)
+    np.testing.assert_allclose(np.transpose([nearest, second]), squares[:, :2])
+
+
+def test_moved_centres_treat_weight_as_repetition():
+    X, y = squares_in_the_plane(seed=1)
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    weighted = kmeans_start(X, weight, 36)
+    same = kmeans_start(repeated, None, 36)
+    np.testing.assert_array_equal(weighted.labels(repeated), same.labels(repeated))
+
+
+def test_equal_rows_have_no_halves():
+    X = np.repeat(np.arange(25.0)[:, None], 4, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rule = kmeans_start(X, None, 25)
+    assert same_partition(rule.labels(X), np.repeat(np.arange(25), 4))
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_many_clusters_start_where_their_groups_are(convert):
+    X, y = squares_in_the_plane(seed=2)
+    assert same_partition(kmeans_start(convert(X), None, 36).labels(convert(X)), y)
 
 
 # From known labels

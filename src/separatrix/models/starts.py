@@ -16,6 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_chunked
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
@@ -33,6 +34,9 @@ from separatrix.similarity.kernels import Kernel, distance_gamma, with_short_ind
 LINEAR = Kernel()
 # Rows up to which threads of k-means only wait for each other.
 ONE_THREAD_ROWS = 1_000
+# Of more clusters than this k-means often halves some and joins others. At first this share of the
+# centres move, and the loss has to fall by this share.
+MANY_CLUSTERS, MOVED_SHARE, LEAST_FALL = 20, 0.1, 1e-4
 # Rows whose graph of similarities is cut.
 SPECTRAL_ROWS = 2_000
 # Number of rows with known labels that a machine learns from, values of C for it, and the folds of
@@ -369,12 +373,78 @@ def kmeans_start(rows, weights, n_clusters, *, rng=None, n_init=1):
         init = _principal_split_centers(rows, n_clusters, ones)
         if len(init) < n_clusters:  # fewer distinct rows than clusters
             return Boundaries.nearest(_padded(init, n_clusters)).shifted(origin)
-    kmeans = KMeans(n_clusters, init=init, n_init=n_init, tol=0, random_state=rng)
+    kmeans = _kmeans(rows, weights, n_clusters, init, n_init=n_init, random_state=rng)
+    if n_clusters > MANY_CLUSTERS:
+        kmeans = _with_moved_centers(kmeans, rows, weights)
+    return Boundaries.nearest(kmeans.cluster_centers_).shifted(origin)
+
+
+def _kmeans(rows, weights, n_clusters, init, **choices):
+    """A fitted k-means."""
+    kmeans = KMeans(n_clusters, init=init, tol=0, **choices)
     with warnings.catch_warnings():  # equal rows or a long tail of moves: still a start
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = one_thread(kmeans.fit) if rows.shape[0] <= ONE_THREAD_ROWS else kmeans.fit
-        fit(rows, sample_weight=weights)
-    return Boundaries.nearest(kmeans.cluster_centers_).shifted(origin)
+        return fit(rows, sample_weight=weights)
+
+
+def _with_moved_centers(kmeans, rows, weights):
+    """A k-means of a lower loss, some of whose centres moved from one place to another.
+
+    Of many clusters some share a centre where others have two, which single steps never mend. So
+    the centres whose loss would rise least without them leave, as many clusters of which halves
+    would have a much lower loss are halved, and k-means goes on from there. Fewer centres move if
+    that does not help, and none in the end.
+    """
+    n_clusters = kmeans.n_clusters
+    weights = np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    n_moved = int(MOVED_SHARE * n_clusters)
+    while n_moved > 0:
+        centers = _moved(kmeans.cluster_centers_, kmeans.labels_, rows, weights, n_moved)
+        if centers is None:
+            break
+        moved = _kmeans(rows, weights, n_clusters, centers, n_init=1)
+        if moved.inertia_ < (1 - LEAST_FALL) * kmeans.inertia_:
+            kmeans = moved
+        else:
+            n_moved //= 2
+    return kmeans
+
+
+def _moved(centers, labels, rows, weights, n_moved):
+    """Centres of which some leave and others are replaced by those of two halves.
+
+    None if no cluster has halves.
+    """
+    n_clusters = len(centers)
+    nearest, second = _two_least_distances(rows, centers)
+    rise = np.bincount(labels, weights * (second - nearest), n_clusters)
+    scatter = np.bincount(labels, weights * nearest, n_clusters)
+    halves, gains = {}, np.zeros(n_clusters)
+    for widest in np.argsort(-scatter, kind="stable")[: 2 * n_moved]:
+        members = np.flatnonzero((labels == widest) & (weights > 0))
+        group = _Group(rows[members], weights[members])
+        halves[widest] = group.halves()
+        if halves[widest] is not None:
+            gains[widest] = group.scatter - sum(half.scatter for half in halves[widest])
+    halved = [one for one in np.argsort(-gains, kind="stable")[:n_moved] if gains[one] > 0]
+    rise[halved] = np.inf
+    leaving = np.argsort(rise, kind="stable")[: len(halved)]
+    stay = np.setdiff1d(np.arange(n_clusters), [*halved, *leaving])
+    added = [half.center for one in halved for half in halves[one]]
+    return np.vstack([centers[stay], *added]) if halved else None
+
+
+def _two_least_distances(rows, centers):
+    """Squared distances of rows to the nearest centre and to the second nearest."""
+
+    def two_least(distances, start):
+        return np.partition(distances, 1, axis=1)[:, :2]
+
+    chunks = pairwise_distances_chunked(
+        rows, centers, reduce_func=two_least, metric="euclidean", n_jobs=1
+    )
+    return np.square(np.concatenate(list(chunks))).T
 
 
 def random_start(rows, n_clusters, rng):
