@@ -12,6 +12,7 @@ from sklearn.mixture import GaussianMixture
 
 import separatrix
 from separatrix._sklearn import cut_merges
+from separatrix.models.starts import kmeans_start
 from separatrix.selection.consensus import MANY_CLUSTERS, kmeans_runs
 from separatrix.similarity.spanning_trees import cut_labels, joined_labels
 
@@ -157,6 +158,8 @@ def n_starts(n_clusters):
 
 
 def k_means(geometry, n_clusters, rng, sample_weight=None, **links):
+    if n_clusters > MANY_CLUSTERS:  # which restarts alone do not find
+        return kmeans_start(geometry.X, sample_weight, n_clusters).labels(geometry.X)
     model = KMeans(n_clusters, n_init=10, random_state=rng)
     return model.fit_predict(geometry.X, sample_weight=sample_weight)
 
