@@ -41,7 +41,7 @@ LARGEST_LOSS = 0.1
 # For more clusters than this the objective uses this many rows, or this many for each cluster.
 # Updates end when one improves it by no more than this share, since some of many labels always
 # change.
-MANY_CLUSTERS, MANY_ROWS, ROWS_PER_CLUSTER = 20, 2_000, 100
+MANY_CLUSTERS, MANY_ROWS, ROWS_PER_CLUSTER = 20, 2_000, 50
 LEAST_GAIN = 1e-3
 
 
