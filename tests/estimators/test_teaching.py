@@ -15,11 +15,9 @@ from separatrix import (
 from separatrix.data.distinct import row_hashes
 from separatrix.estimators import outliers
 from separatrix.estimators.teaching import (
-    FEW,
     HARDLY_BY_CHANCE,
-    N_FOLDS,
     _chance_of_sizes,
-    _folds,
+    _halves,
     strength_of_teaching,
 )
 from separatrix.labels.links import GENTLY, MOST_TAUGHT, Links
@@ -121,28 +119,24 @@ def test_the_choice_is_that_of_the_labels_held_back():
 
 
 @pytest.mark.parametrize("n_strengths", [1, 2])
-@pytest.mark.parametrize("every", [5, 1])
-def test_what_is_held_back(n_strengths, every):
-    """Each known label once, or twice if they are few, for each strength."""
+def test_what_is_held_back(n_strengths):
+    """Both halves of the known labels, in two ways."""
     X, y = groups(3)
-    known = np.where(np.arange(90) % every == 0, y, -1)
+    known = np.where(np.arange(90) % 5 == 0, y, -1)
     rows = np.flatnonzero(known >= 0)
-    n_ways = 2 if len(rows) < FEW else 1
     pupil = Pupil(usual=y, taught=y, gently=y if n_strengths == 2 else None)
     strength_of_teaching(pupil, X, None, Links.of(90, 3, known_labels=known))
-    none, *parts, whole = pupil.seen
+    none, *halves, whole = pupil.seen
     assert none is None
     np.testing.assert_array_equal(whole, known)
-    assert len(parts) == N_FOLDS * n_ways * n_strengths
+    assert len(halves) == 4 * n_strengths
     if n_strengths == 2:  # of the same labels
-        np.testing.assert_array_equal(parts[0], parts[1])
-    parts = np.array(parts[::n_strengths])
-    for part in parts:
-        np.testing.assert_array_equal(part[part >= 0], known[part >= 0])
-    held = (parts < 0)[:, rows].reshape(n_ways, N_FOLDS, len(rows))
-    np.testing.assert_array_equal(held.sum(axis=1), 1)
-    if n_ways == 2:
-        assert (held[0] != held[1]).any()
+        np.testing.assert_array_equal(halves[0], halves[1])
+    one, other, again = halves[0], halves[n_strengths], halves[2 * n_strengths]
+    np.testing.assert_array_equal((one >= 0)[rows], (other < 0)[rows])
+    assert (one != again).any()
+    for half in halves:
+        np.testing.assert_array_equal(half[half >= 0], known[half >= 0])
 
 
 def test_weights_have_to_tell_clearly_more():
@@ -240,22 +234,13 @@ def test_whether_labels_teach_is_decided_once_beside_outliers(monkeypatch):
     assert hashed == [93]
 
 
-def test_what_is_held_back_does_not_depend_on_the_order_of_the_samples():
+def test_halves_do_not_depend_on_the_order_of_the_samples():
     X, y = groups(3)
     known = np.where(np.arange(90) % 4 == 0, y, -1)
     order = np.random.default_rng(0).permutation(90)
-    parts = _folds(X, known, np.flatnonzero(known >= 0))
-    again = _folds(X[order], known[order], np.flatnonzero(known[order] >= 0))
-    for one, other in zip(parts, again, strict=True):
+    halves = _halves(X, known, np.flatnonzero(known >= 0))
+    again = _halves(X[order], known[order], np.flatnonzero(known[order] >= 0))
+    for one, other in zip(halves, again, strict=True):
         np.testing.assert_array_equal(np.sort(one), np.sort(order[other]))
-    counts = np.array([np.bincount(known[part], minlength=3) for part in parts])
-    assert np.ptp(counts, axis=0).max() <= 1
-
-
-def test_two_labels_of_a_cluster_are_not_held_back_together():
-    X, y = groups(3)
-    known = np.full(90, -1)
-    for label in range(3):
-        known[np.flatnonzero(y == label)[:2]] = label
-    for part in _folds(X, known, np.flatnonzero(known >= 0)):
-        assert np.bincount(known[part]).max() == 1
+    counts = [np.bincount(known[half], minlength=3) for half in halves]
+    assert np.abs(counts[0] - counts[1]).max() <= 1

@@ -13,11 +13,11 @@ from separatrix.result import Progress, renumbered
 
 __all__ = ["numbers_of_known", "strength_of_teaching"]
 
-# A fit that learns a part of the labels does worse than one that learns them all, so its adjusted
+# A fit that learns half of the labels does worse than one that learns them all, so its adjusted
 # Rand index may be lower by this.
 CLEARLY_LOWER = 0.05
-# Known labels are held back in so many parts, in one way, or in two if fewer than this are known.
-N_FOLDS, FEW = 5, 60
+# Ways to halve the known labels.
+N_HALVINGS = 2
 # Clearly more labels are right: by so many standard errors of the difference.
 CLEARLY_MORE = 0.5
 # Sizes of clusters contradict the shares of known labels if chance alone explains their difference
@@ -28,12 +28,12 @@ HARDLY_BY_CHANCE = 0.05
 def strength_of_teaching(estimator, X, sample_weight, links):
     """Largest factor of the weights of known labels; zero where they do not influence others.
 
-    A fifth of the known labels are held back in turn while the method learns from the rest, for
-    two ways to divide them if they are few: gently, with the same weights for all samples, and
-    with known labels that weigh more than others, if the method knows this difference. Larger
-    weights have to predict clearly more of the labels held back. Whatever is chosen must predict
-    as many as the usual clusters do, which take their numbers from the other labels. Many right
-    labels of a large cluster may hide that a small one is lost, so
+    Half of the known labels are held back while the method learns from the rest, and vice versa,
+    for several ways to halve them: gently, with the same weights for all samples, and with known
+    labels that weigh more than others, if the method knows this difference. Larger weights have to
+    predict clearly more of the labels held back. Whatever is chosen must predict as many as the
+    usual clusters do, which take their numbers from the other half. Many right labels of a large
+    cluster may hide that a small one is lost, so
 
     - the adjusted Rand index must not be clearly lower than that of the usual clusters, and
     - what is learned from all known labels must not give the other samples clusters whose sizes
@@ -68,22 +68,21 @@ def _told(estimator, X, sample_weight, links, usual, rows, strengths):
 
     Returns
     -------
-    told : dict of ndarray of int of shape (n_ways, len(rows))
+    told : dict of ndarray of int of shape (N_HALVINGS, len(rows))
         Predicted labels of these rows by strength, zero first.
     """
     known = links.known_labels
-    n_ways = 2 if len(rows) < FEW else 1
-    told = {one: np.full((n_ways, len(known)), -1) for one in (0.0, *strengths)}
-    for way in range(n_ways):
-        for held in _folds(X, known, rows, way):
+    told = {one: np.full((N_HALVINGS, len(known)), -1) for one in (0.0, *strengths)}
+    for split in range(N_HALVINGS):
+        for held in _halves(X, known, rows, split):
             others = known.copy()
             others[held] = -1
-            part = Links.of(links.n_samples, links.n_clusters, known_labels=others)
-            numbers = numbers_of_known(usual, part, sample_weight)
-            told[0.0][way, held] = renumbered(usual, numbers)[held]
+            half = Links.of(links.n_samples, links.n_clusters, known_labels=others)
+            numbers = numbers_of_known(usual, half, sample_weight)
+            told[0.0][split, held] = renumbered(usual, numbers)[held]
             for strength in strengths:
-                taught = _labels(estimator, X, sample_weight, part.teaching(strength))
-                told[strength][way, held] = taught[held]
+                taught = _labels(estimator, X, sample_weight, half.teaching(strength))
+                told[strength][split, held] = taught[held]
     return {one: labels[:, rows] for one, labels in told.items()}
 
 
@@ -118,12 +117,12 @@ def _chance_of_sizes(labels, known, n_clusters):
     return chi2_contingency(counts, correction=False, lambda_="log-likelihood").pvalue
 
 
-def _folds(X, known, rows, way=0):
-    """Known samples in parts, each cluster spread over all, whatever the order of the samples."""
+def _halves(X, known, rows, split=0):
+    """Known samples in two halves, stratified by cluster, whatever the order of the samples."""
     rows = rows[canonical_order(rows_at(X, rows))]
-    rows = rows[np.random.RandomState(way).permutation(len(rows))]
+    rows = rows[np.random.RandomState(split).permutation(len(rows))]
     rows = rows[np.argsort(known[rows], kind="stable")]
-    return [rows[start::N_FOLDS] for start in range(min(N_FOLDS, len(rows)))]
+    return rows[::2], rows[1::2]
 
 
 def _labels(estimator, X, sample_weight, links):
