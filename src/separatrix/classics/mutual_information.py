@@ -335,8 +335,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
                 information = least_squares_mutual_information(
                     rows[copies], labels[copies], random_state=seed
                 )
-            # of equally good ones the last: rounding must not decide
-            if best is None or information >= best.information - 1e-9 * abs(best.information):
+            if best is None or best.is_matched_by(information):
                 best = replace(problem, result=result, information=information)
             if step.close():
                 break
@@ -370,7 +369,7 @@ class SquaredLossMutualInformationClustering(GraphClustering):
             information = np.nan
             if rows is not None:
                 information = information_of(rows, to_numpy(rows_beside(result.labels, drawn)))
-            if best is None or information >= best.information - 1e-9 * abs(best.information):
+            if best is None or best.is_matched_by(information):
                 best = InformationProblem(
                     graph=graph,
                     chosen={"n_neighbors": number},
@@ -487,6 +486,13 @@ class InformationProblem:
     def X(self):
         """The similarities of the nodes."""
         return self.graph.W
+
+    def is_matched_by(self, information):
+        """Whether other similarities are at least as good, up to rounding, which must not decide.
+
+        So of equally good ones the last is taken.
+        """
+        return information >= self.information - 1e-9 * abs(self.information)
 
     def completed(self, model):
         """The model holds the graph."""

@@ -188,16 +188,15 @@ class RegularizedLeastSquaresClustering(BoundaryClustering):
     paper, and `labels_` are what the classifiers of its labels predict.
 
     For more than 20 clusters, and more samples than the search uses, the classifiers of all
-    samples are fitted to up to 100 samples per cluster, or 10,000 altogether, which those of the
-    search label, or k-means.
+    samples are fitted to up to 100 samples per cluster, or 10,000 altogether.
 
     For the linear kernel samples are centred. Shaking two clusters takes one start, whatever
     `n_init`: in the first round one cluster claims all samples, so the start has no effect. More
     than 20 clusters, which random starts do not find, take one start too: the best of ten runs of
     k-means. Since the objective compares sizes badly, it would empty many of so many clusters. So
-    they keep the sizes of that start, in which no single sample can move, and least squares find
-    only their boundaries. With `shares` or bounds on sizes samples move as with
-    `solver="steepest"`.
+    they keep the sizes of that start, and samples only change places; with `shares` or bounds on
+    sizes they move as with `solver="steepest"`. Of more samples than the search uses, k-means
+    labels those that the classifiers are fitted to.
 
     References
     ----------
@@ -519,7 +518,7 @@ def solve_least_squares(problem, *, n_starts, solver, by_advantage, progress, rn
     elif starts_at_means(n_clusters, problem.kernel, solver):
         means = problem.kmeans_rule(n_clusters, rng)
         start = problem.labels_by(means)
-        if problem.is_free:  # no sample moves from the clusters of the rule
+        if problem.is_free:  # objectives of other sizes are not compared
             counts = np.bincount(start, counted, n_clusters).astype(np.float64)
             rule, sizes = means, Sizes(counts, counts, counts)
     starts: Iterator[Array] = repeat(start)
@@ -586,7 +585,8 @@ def _searched(problem, starts, sizes, solver):
         "weight": problem.loss_weight,
         "counted": counted,
     }
-    R, may_collapse = problem.R, problem.is_free and solver != "printed"
+    R, can_change = problem.R, bool((sizes.least < sizes.most).any())
+    may_collapse = problem.is_free and can_change and solver != "printed"
     some: list[Array] = []
     while some := some or list(islice(starts, openmp_threads())):
         for run in _search_together(partial(descend_by_flips, R, **choices), some, len(some)):
